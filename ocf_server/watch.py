@@ -27,11 +27,8 @@ class StoredEvent:
     """One event of a watch, with an object of the store, which must not be changed.
 
     Args:
-        type: What happened.
         stored: The object in the version in which it is stored; of a bookmark the whole object.
         version: Version of the store after the change; 0 for an object that existed before the watch began.
-        registry: The registry of the server.
-        resource: The kind, in the requested version.
     """
 
     type: EventType
@@ -65,8 +62,6 @@ class WatchSelector:
     """Objects that a watch selects.
 
     Args:
-        registry: The registry of the server.
-        resource: The kind.
         namespace: The namespace; empty for all.
         selects: Predicate for the objects; None for all.
         ready: Repeats a computation after calls of conversion webhooks; None if none converts the objects.
@@ -120,9 +115,6 @@ def read_version(text: str) -> int:
     Args:
         text: The version; an empty text means 0.
 
-    Returns:
-        The number.
-
     Raises:
         ServerError: If the text is not a number.
     """
@@ -138,7 +130,6 @@ async def follow(
     """Report the changes after a resource version.
 
     Args:
-        scope: Objects that the watch selects.
         version: Resource version to start at; 0 reports the existing objects first, and a bookmark at their end.
         bookmark_every: Number of changes outside the scope after which a bookmark is sent.
         seconds: Seconds until the end, with a bookmark two seconds before; None for no end.

@@ -28,7 +28,6 @@ def conditions_match(
     """Return whether match conditions select a request.
 
     Args:
-        conditions: The conditions.
         values: Values of `object`, `oldObject`, `request`, and `params`.
         params: Whether the expressions can use parameters.
 

@@ -40,8 +40,6 @@ class Dispatcher:
 
     Args:
         registry: The registry with the webhook configurations and policies.
-        client: Calls admission webhooks.
-        conversions: Calls conversion webhooks.
     """
 
     def __init__(self, registry: Registry, client: AdmissionClient, conversions: ConversionWebhooks) -> None:
@@ -174,7 +172,6 @@ class Dispatcher:
         """Run the mutating policies.
 
         Args:
-            review: The write.
             only: Keys of the invocations that are repeated; None for the first pass.
 
         Returns:

@@ -32,7 +32,6 @@ def _param_resource(registry: Registry, kind: Mapping[str, Any] | None) -> ApiRe
     """Return the kind of a policy's parameters.
 
     Args:
-        registry: The registry of the server.
         kind: The `paramKind` of the policy.
 
     Returns:
@@ -57,7 +56,6 @@ def _collected_params(
     """Return the parameters with which a policy is evaluated for a request.
 
     Args:
-        registry: The registry of the server.
         resource: The kind of the parameters; None if the policy has none.
         reference: The `paramRef` of the binding.
         namespace: Namespace of the request; empty if it is cluster-scoped.
@@ -105,9 +103,6 @@ class Invocation:
     """An evaluation of a policy.
 
     Args:
-        policy: The policy.
-        binding: Name of the binding.
-        actions: The validation actions of the binding.
         resource: The kind in the API version that the policy matches; objects are converted to it.
         param: The parameter; None without one.
     """
@@ -140,9 +135,7 @@ class ConfigError:
     """A policy or a binding that cannot be evaluated.
 
     Args:
-        policy: The policy.
         binding: Name of the binding; empty if the policy is at fault.
-        text: The error text.
     """
 
     policy: Manifest
@@ -166,7 +159,6 @@ def invocations(registry: Registry, kind: str, review: Review) -> Iterator[Invoc
     Args:
         registry: The registry with the policies, their bindings and parameters.
         kind: The kind of the policies; that of their bindings ends with `Binding`.
-        review: The write.
     """
     if review.resource.group == _ADMISSION and "AdmissionPolicy" in review.resource.kind:
         # Otherwise a broken policy could prevent its own change. Webhook configurations are not exempt.

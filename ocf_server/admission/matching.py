@@ -28,7 +28,6 @@ class WebhookCall:
     """One webhook to call for a request.
 
     Args:
-        webhook: Its entry in the configuration.
         resource: The kind in the API version that the webhook's rule matched; objects are converted to it.
     """
 
@@ -61,7 +60,6 @@ def webhooks(registry: Registry, review: Review) -> list[Mapping[str, Any]]:
 
     Args:
         registry: The registry with the configurations.
-        review: The write.
 
     Returns:
         Their entries: configurations in the order of their names, the webhooks of each in their own order.
@@ -86,10 +84,8 @@ def matched_resource(registry: Registry, match: Mapping[str, Any], review: Revie
     """Return the kind in the API version in which the match resources of a policy or binding select a write.
 
     Args:
-        registry: The registry of the server.
         match: The `matchConstraints` of a policy, or the `matchResources` of a binding; without rules it selects every
             resource.
-        review: The write.
 
     Returns:
         The kind; None if the write is not selected.

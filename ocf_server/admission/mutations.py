@@ -53,7 +53,6 @@ class MutationOutcome:
 
     Args:
         object: The object with the mutations; the given one if there are none.
-        problems: The texts of the errors.
         ran: Whether a mutation was applied, which makes the API server repeat policies and webhooks, even if it changed
             nothing.
         matched: Whether the match conditions selected the request.
@@ -82,10 +81,6 @@ class MutationEngine:
 
     def run(self, invocation: Invocation, review: Review) -> MutationOutcome:
         """Run the mutations of a policy; nothing is changed, since the computation may be repeated.
-
-        Args:
-            invocation: The evaluation of the policy.
-            review: The write, in the mutating phase.
 
         Returns:
             The object with the mutations, and what happened.
@@ -137,7 +132,6 @@ def denied(review: Review, problems: Sequence[tuple[ConfigError | Invocation, st
     """Return the error of a request that policies deny.
 
     Args:
-        review: The write.
         problems: The policies that could not be evaluated, with the texts of the errors.
     """
     texts = [denial_text(f"policy '{of.policy['metadata']['name']}'", of.binding, text) for of, text in problems]

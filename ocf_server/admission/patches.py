@@ -35,11 +35,6 @@ class PatchFailedError(Exception):
 def applied_configuration(live: Manifest, value: StructValue, resource: ApiResource) -> Manifest:
     """Merge an apply configuration into an object.
 
-    Args:
-        live: The object.
-        value: The value of the expression.
-        resource: The kind of the object.
-
     Returns:
         The object with the fields of the apply configuration.
 
@@ -62,8 +57,6 @@ def patched(live: Manifest, operations: Sequence[Mapping[str, Any]], resource: A
     """Apply a JSON patch to an object.
 
     Args:
-        live: The object.
-        operations: The value of the expression.
         resource: The kind of the object; None if fields that it does not declare are not rejected.
 
     Returns:

@@ -70,7 +70,6 @@ class _Denial:
     """A failed validation.
 
     Args:
-        message: Its message.
         reason: Its reason; empty for the default.
         config: Whether the policy or the binding itself is at fault; such a denial ignores `validationActions`.
     """
@@ -93,9 +92,6 @@ class PolicyEngine:
 
     def enforce(self, review: Review) -> None:
         """Evaluate all policies for a write, and pass on their warnings.
-
-        Args:
-            review: The write, in the validating phase.
 
         Raises:
             ApiError: If a policy denies the write.

@@ -26,9 +26,7 @@ class CompiledPolicy(Generic[Rules]):
     """A compiled policy.
 
     Args:
-        given: The policy.
         environment: The environment with its parameters and variables.
-        rules: Its compiled expressions.
     """
 
     given: Manifest
@@ -64,9 +62,6 @@ class Evaluation:
     """An evaluation of a policy for a write.
 
     Args:
-        registry: The registry of the cluster.
-        invocation: The policy, its binding and its parameter.
-        review: The write.
         values: Values of `object`, `oldObject`, `request` and `params`.
     """
 
@@ -91,12 +86,7 @@ class Evaluation:
         return conditions_match(spec.get("matchConditions") or (), self.values, params=bool(spec.get("paramKind")))
 
     def inputs(self, environment: Environment, **others: Any) -> tuple[dict[str, Any], Budget]:
-        """Return the values of all variables, and a budget for the expressions that use them.
-
-        Args:
-            environment: The environment of the policy.
-            **others: Values that replace those of the write.
-        """
+        """Return the values of all variables, and a budget for the expressions that use them."""
         budget = Budget(MAX_POLICY_STEPS)
         namespace = namespace_value(review_namespace(self.registry, self.review))
         return environment.values(budget, namespaceObject=namespace, **{**self.values, **others}), budget
@@ -108,7 +98,6 @@ def denial_text(policy: str, binding: str, problem: str) -> str:
     Args:
         policy: The kind and the name of the policy.
         binding: Name of the binding; empty if the policy itself is at fault.
-        problem: The text of the error.
 
     Example:
         >>> denial_text("policy 'limits'", "shops", "too large")

@@ -50,13 +50,7 @@ def admission_review(registry: Registry, call: WebhookCall, review: Review, uid:
     """Return the AdmissionReview to send to a webhook.
 
     Args:
-        registry: The registry of the server.
-        call: The webhook.
-        review: The write.
         uid: Identifies the request; the response must repeat it.
-
-    Returns:
-        The AdmissionReview.
     """
     request: dict[str, Any] = {
         "uid": uid,
@@ -71,9 +65,7 @@ def expression_values(registry: Registry, resource: ApiResource, review: Review)
     """Return the values of `object`, `oldObject` and `request` in expressions.
 
     Args:
-        registry: The registry of the server.
         resource: The kind, in the API version that a rule matched.
-        review: The write.
     """
     return {
         "object": converted(registry, review.object, resource, review),
@@ -87,10 +79,6 @@ def admission_request(resource: ApiResource, review: Review) -> dict[str, Any]:
 
     Args:
         resource: The kind, in the API version that a rule matched.
-        review: The write.
-
-    Returns:
-        The request.
     """
     requested, subresource = review.resource, review.options.subresource
     namespace = request_namespace(review)
@@ -191,10 +179,6 @@ def warnings_of(response: Mapping[str, Any]) -> list[str]:
 def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
     """Return the error for a response that denies the request; None if it allows the request.
 
-    Args:
-        call: The webhook.
-        response: Its response.
-
     Returns:
         The error, with the code, reason and details of the webhook.
     """
@@ -224,7 +208,6 @@ def require_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
     """Check that a patch of a webhook has not changed the kind of the object.
 
     Args:
-        wanted: The patched object.
         resource: Its kind, in the API version that the webhook got.
 
     Returns:
@@ -265,7 +248,6 @@ def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
 
     Args:
         manifest: The object that the webhook got; it is not changed.
-        response: The response of a mutating webhook.
 
     Returns:
         The patched object; the given one if the response has no patch.

@@ -12,9 +12,6 @@ RULES: Final = "x-kubernetes-validations"
 def has_rules(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema, or a schema in it, contains CEL rules.
 
-    Args:
-        schema: The schema.
-
     Example:
         >>> has_rules({"properties": {"size": {"x-kubernetes-validations": [{"rule": "self > 1"}]}}})
         True

@@ -13,9 +13,6 @@ UNREADABLE_HEAD: Final = "couldn't get version/kind; json parse error: "
 def untyped_problem(value: Any) -> str:
     """Return the text for JSON that is not an object, so that it has no `apiVersion` and `kind`.
 
-    Args:
-        value: The value.
-
     Example:
         >>> untyped_problem([])[:48]
         'json: cannot unmarshal array into Go value of ty'

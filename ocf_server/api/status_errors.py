@@ -69,7 +69,6 @@ def already_exists(group_resource: str, name: str, *, deleting: bool, generated:
 
     Args:
         group_resource: Resource and group, `deployments.apps`.
-        name: The name.
         deleting: Whether the existing object is being deleted.
         generated: Whether the API server generated the name from `generateName`.
 
@@ -133,7 +132,6 @@ class DeniedError(ForbiddenError):
 
     Args:
         group_resource: The resource, with its group after a point.
-        name: Name of the object.
         messages: The messages; the first one is that of the error, all are causes.
         reason: The `reason` of the Status.
     """
@@ -187,9 +185,6 @@ def _reason(detail: str) -> str:
 
 def go_shape(value: Any) -> str:
     """Return the JSON type of a value, as Go's decoder names it.
-
-    Args:
-        value: A JSON value.
 
     Example:
         >>> [go_shape(value) for value in ({}, [], "a", True, 1.5, None)]

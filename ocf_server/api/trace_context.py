@@ -26,7 +26,6 @@ def receive(headers: Mapping[str, str], user: User) -> None:
 
     Args:
         headers: The headers of the request, with names in any case.
-        user: The user of the request.
     """
     trusted = "traceparent" in headers and not _TRUSTED.isdisjoint(user.groups)
     _RECEIVED.set({name: headers[name] for name in _NAMES if name in headers} if trusted else {})

@@ -15,8 +15,6 @@ class User:
     """A user.
 
     Args:
-        username: The name.
-        groups: The groups.
         uid: The uid; empty for none.
         extra: Further values, for example the pod of a token.
     """

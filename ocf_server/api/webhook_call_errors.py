@@ -77,11 +77,6 @@ def _certificate(error: aiohttp.ClientConnectorCertificateError) -> str:
 def read_response(status: int, media_type: str, body: bytes) -> Any:
     """Return the object of a response.
 
-    Args:
-        status: The HTTP status.
-        media_type: The media type of the body.
-        body: The body.
-
     Returns:
         The body as JSON, an object.
 

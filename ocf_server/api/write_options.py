@@ -36,11 +36,9 @@ class WriteOptions:
     """Options of a write request.
 
     Args:
-        field_manager: Field manager of the request.
         force: Apply only: take over fields that other managers own, instead of a conflict.
         subresource: Subresource of the request; None for the object itself.
         dry_run: Compute and validate the result, but do not store it.
-        validation: How to handle unknown and duplicate fields.
         duplicates: Paths of duplicate fields in the body, `metadata.name`; only the parser of the body finds them.
         warn: Called with every warning.
     """
@@ -58,7 +56,6 @@ def require_manager(field_manager: str, options: str, *, is_apply: bool = False)
     """Check the field manager of a request.
 
     Args:
-        field_manager: Its name.
         options: Kind of the request's options: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
         is_apply: Whether the request is an apply, which requires a field manager.
 

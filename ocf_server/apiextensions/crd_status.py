@@ -40,8 +40,6 @@ def accepted_status(definition: Manifest, others: Iterable[Manifest], now: str) 
     """Return the new status of a CustomResourceDefinition after a check of its names.
 
     Args:
-        definition: The CustomResourceDefinition.
-        others: The other CustomResourceDefinitions.
         now: The current time, in the format of object timestamps.
 
     Returns:

@@ -18,7 +18,6 @@ def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bo
 
     Args:
         value: The value; it is not changed.
-        schema: Its schema.
         drop_nulls: Whether to drop a null in a field that is not nullable and has no default. The API server drops such
             a null of a request, but not one that is the result of an apply.
 

@@ -83,7 +83,6 @@ def is_of_format(text: str, name: str) -> bool:
     """Return whether a text has a format.
 
     Args:
-        text: The text.
         name: The format, `date-time`.
 
     Returns:

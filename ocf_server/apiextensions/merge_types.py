@@ -31,15 +31,7 @@ _SCALARS: Final = {
 
 
 def schema_type(schema: Mapping[str, Any], name: str) -> StructType:
-    """Return the type of the objects of a custom kind.
-
-    Args:
-        schema: Schema of one version.
-        name: The kind, for error messages.
-
-    Returns:
-        The type of a whole object.
-    """
+    """Return the type of the objects of a custom kind."""
     body = _struct(schema, name)
     body.fields |= _head()
     return body

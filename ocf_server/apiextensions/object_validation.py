@@ -54,7 +54,6 @@ class _Report:
     Args:
         path: Path of the value, for the fields of violations.
         name: Name of the value, for the texts of violations.
-        found: The violations.
     """
 
     path: str
@@ -94,8 +93,6 @@ def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | No
     """Validate a value by a schema.
 
     Args:
-        value: The value.
-        schema: Its schema.
         path: Path of the value, for the fields of violations.
         name: Name of the value, for the texts of violations; None for the path.
 
@@ -118,8 +115,6 @@ def value_faults(
     """Validate a value by a schema as `schema_faults` does, except for duplicate items.
 
     Args:
-        value: The value.
-        schema: Its schema.
         path: As for `schema_faults`.
         name: As for `schema_faults`.
         before: The previous value; fields that equal theirs are not validated. `MISSING` if there is none.
@@ -136,12 +131,7 @@ def duplicate_faults(value: Any, schema: _Schema, *, before: Any = MISSING) -> l
     """Return the duplicate items of sets and keyed lists in a value.
 
     Args:
-        value: The value.
-        schema: Its schema.
         before: As for `value_faults`.
-
-    Returns:
-        The violations, in the order of the lists.
 
     Example:
         >>> print(duplicate_faults(["a", "a"], {"x-kubernetes-list-type": "set"})[0].problem)

@@ -20,7 +20,6 @@ def prune(manifest: Manifest, schema: Mapping[str, Any]) -> Manifest:
 
     Args:
         manifest: The object; it is not changed.
-        schema: Schema of its version.
 
     Returns:
         The object without undeclared fields; it shares parts with the given one.

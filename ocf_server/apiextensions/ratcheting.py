@@ -32,9 +32,6 @@ def custom_update_problems(
     lists of the type `map`. Duplicate items are ignored if the live object has any.
 
     Args:
-        manifest: The new object.
-        live: The live object.
-        schema: Schema of its version.
         subresource: Subresource of the request; for the status, only the status is validated.
 
     Returns:

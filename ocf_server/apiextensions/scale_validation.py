@@ -24,8 +24,6 @@ def count_problems(manifest: Mapping[str, Any], paths: ScalePaths, *, spec: bool
     """Validate the fields that the Scale of a custom resource contains.
 
     Args:
-        manifest: The custom resource.
-        paths: Paths of its replicas and its selector.
         spec: Whether to check the desired replicas; a write of the status does not change them.
 
     Yields:

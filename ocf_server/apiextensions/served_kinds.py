@@ -20,9 +20,6 @@ _FREE: Final[Mapping[str, Any]] = {"type": "object", "x-kubernetes-preserve-unkn
 def definition_of(kind: CustomKind) -> Manifest:
     """Return the CustomResourceDefinition of a kind without a schema.
 
-    Args:
-        kind: The kind.
-
     Returns:
         A CustomResourceDefinition that keeps every field, with `spec` and `status` as objects.
     """
@@ -49,14 +46,7 @@ def custom_resource(kind: CustomKind) -> ApiResource:
 
 
 def established(definition: Manifest) -> list[ApiResource]:
-    """Return the resources of a stored CustomResourceDefinition; empty before its names are accepted.
-
-    Args:
-        definition: The CustomResourceDefinition.
-
-    Returns:
-        One resource for each served version.
-    """
+    """Return the resources of a stored CustomResourceDefinition; empty before its names are accepted."""
     if not is_condition_true(definition.get("status", {}).get("conditions"), "Established"):
         return []
     return list(served(definition))

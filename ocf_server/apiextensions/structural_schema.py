@@ -46,10 +46,6 @@ _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 def schema_problems(schema: _Schema, path: str) -> list[FieldProblem]:
     """Validate a schema.
 
-    Args:
-        schema: The schema of a version.
-        path: Path of the schema.
-
     Returns:
         The violations; empty if the schema is valid.
 

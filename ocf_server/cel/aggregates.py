@@ -47,7 +47,6 @@ def struct_run(kind: str, fields: Sequence[tuple[str, Run, bool]]) -> Run:
     """Return the evaluation of an object literal.
 
     Args:
-        kind: Name of its type.
         fields: The names and values of its fields, and whether they are optional.
     """
 

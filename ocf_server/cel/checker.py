@@ -72,7 +72,6 @@ def _check_literals(issues: Issues, functions: Sequence[Function], node: Call, n
     Args:
         issues: The problems of the expression, to which those of the arguments are added.
         functions: The overloads of the function that accept the types of the arguments.
-        node: The call.
         name: The name of the function, with its prefix.
     """
     if name in _CONVERSIONS and isinstance(node.arguments[0], Literal):
@@ -117,9 +116,7 @@ class Checker:
     """Type checker of expressions.
 
     Args:
-        variables: Types of the variables, by name.
         used: Names of the variables that the checked expressions use; the checker adds to it.
-        local: Names of the variables that macros declare.
         issues: The problems; the checker adds to them.
         kinds: Types of the checked expressions, by the identity of their nodes; the checker adds to them.
         mutates: Whether the expression is a mutation, which can use object literals.
@@ -149,9 +146,6 @@ class Checker:
 
     def check(self, node: Node) -> Checked:
         """Check the types of an expression and compile it.
-
-        Args:
-            node: The root of its syntax tree.
 
         Returns:
             The compiled expression, with the type of its value; `dyn` if `issues` has type errors of it.

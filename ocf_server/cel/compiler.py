@@ -36,8 +36,6 @@ class CompiledRule:
     """A compiled rule.
 
     Args:
-        given: The rule in the CustomResourceDefinition.
-        run: The compiled expression.
         message: The compiled message expression; None if the rule has none.
         uses_old: Whether the expression uses `oldSelf`.
         path: Path of the reported field, below the value; empty for the value itself.
@@ -56,7 +54,6 @@ class Rules:
 
     Args:
         schema: The schema; for the root of an object with apiVersion, kind and metadata.
-        here: The rules of the schema itself.
         items: The rules for the items of a list.
         extra: The rules for the values of a map.
         fields: The rules for the fields of an object.
@@ -102,8 +99,6 @@ def compiled(given: Mapping[str, Any], schema: _Schema, kind: CelType) -> Compil
     """Compile a rule.
 
     Args:
-        given: The rule.
-        schema: The schema that contains the rule.
         kind: The type of `self`.
 
     Returns:

@@ -57,10 +57,7 @@ class Loop:
     Args:
         names: Names of one or two variables; of two, the first one is the index or key, the second one the item or
             value.
-        kinds: Types of the variables.
-        span: The list or map.
         inside: The checker of the expressions with the variables.
-        rest: The arguments after the variables.
     """
 
     names: tuple[str, ...]

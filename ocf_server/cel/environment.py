@@ -118,11 +118,7 @@ class OutOfBudgetError(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """Remaining steps of the expressions of a policy.
-
-    Args:
-        left: The number of steps.
-    """
+    """Remaining steps of the expressions of a policy."""
 
     left: int
 
@@ -132,9 +128,7 @@ class Expression:
     """A compiled expression.
 
     Args:
-        text: The expression.
         checked: The compiled expression; None if it cannot be compiled.
-        problem: The error text of the compiler.
     """
 
     text: str
@@ -145,7 +139,6 @@ class Expression:
         """Evaluate the expression.
 
         Args:
-            values: Values of the variables, by name.
             budget: The remaining steps; the steps of the expression are subtracted.
 
         Returns:
@@ -193,11 +186,7 @@ class Environment:
 
     @classmethod
     def of_policy(cls, spec: Mapping[str, Any]) -> "Environment":
-        """Return the environment of a policy; its variables are not declared yet.
-
-        Args:
-            spec: The spec of the policy.
-        """
+        """Return the environment of a policy; its variables are not declared yet."""
         return cls(params=spec.get("paramKind") is not None, compose=bool(spec.get("variables")))
 
     def _types(self, *, authorizer: bool) -> Mapping[str, CelType]:
@@ -216,7 +205,6 @@ class Environment:
         """Compile an expression.
 
         Args:
-            text: The expression.
             gives: The types that its value may have; empty for any type.
             authorizer: Whether it can use the authorizer.
             mutates: Whether it is a mutation, which can use object literals.

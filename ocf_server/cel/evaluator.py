@@ -52,11 +52,8 @@ class _Place:
     """A location in an object with rules.
 
     Args:
-        path: Path of the field.
-        new: The value.
         old: The previous value; None if the value has no correlatable previous value.
         pair: Both values, if they are correlated.
-        above: The nearest correlated pair above.
     """
 
     path: str
@@ -83,8 +80,6 @@ def broken_rules(
     """Evaluate the rules of a kind for an object.
 
     Args:
-        rules: The rules.
-        new: The object.
         old: The live object; None for a new one.
         problems: Violations of the schema; after some of them, rules are not evaluated.
 
@@ -104,7 +99,6 @@ def default_problems(rules: Rules, default: Any, path: str) -> list[FieldProblem
     """Evaluate the rules of a schema for its default, which is also the value of `oldSelf`.
 
     Args:
-        rules: The rules.
         default: The default.
         path: Path of the default in the CustomResourceDefinition.
 
@@ -123,12 +117,7 @@ def _evaluated(rules: Rules, place: _Place) -> list[FieldProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluator:
-    """Evaluator of the rules of an object.
-
-    Args:
-        budget: Counter of the steps of all rules.
-        problems: The violations of the rules.
-    """
+    """Evaluator of the rules of an object."""
 
     budget: Meter
     problems: list[FieldProblem] = field(default_factory=list)

@@ -35,7 +35,6 @@ class CheckedExpression:
 
     Args:
         checked: Its type, and the function that evaluates it.
-        used: Names of the variables that it uses.
         program_problem: The error text if it cannot be prepared for its evaluation, which a real API server finds after
             the check of the type of the result; empty if it can.
     """
@@ -49,8 +48,6 @@ def checked_expression(text: str, variables: Mapping[str, CelType], *, mutates: 
     """Check the types of an expression and compile it.
 
     Args:
-        text: The expression.
-        variables: Types of its variables, by name.
         mutates: Whether it is a mutation, which can use object literals.
 
     Returns:

@@ -15,7 +15,6 @@ def field_path(path: str, schema: Mapping[str, Any]) -> str | None:
 
     Args:
         path: The `fieldPath` of a rule.
-        schema: The schema that contains the rule.
 
     Returns:
         The path; None if the schema does not have the field.

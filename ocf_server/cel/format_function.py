@@ -94,8 +94,6 @@ def _merged(text: str, count: int, format_argument: Callable[[int, str, int], st
     """Return a format string with its clauses replaced.
 
     Args:
-        text: The format string.
-        count: The number of arguments.
         format_argument: Function that formats an argument, by its index, for a clause with a precision.
 
     Raises:
@@ -124,10 +122,7 @@ def format_problems(
     """Check a call of `format` with a literal text and a list literal.
 
     Args:
-        text: The format string.
-        items: The items of the list.
         kind_of: Function that returns the type of an expression.
-        at: Position of the call.
 
     Returns:
         The first problem, if any.

@@ -20,7 +20,6 @@ class Issues:
     """The problems of an expression.
 
     Args:
-        types: Problems of types.
         literals: Problems of literals, found if the types have none.
         program: Problems of the program, found if the expression has no others.
     """

@@ -19,7 +19,6 @@ class RuleSyntaxError(Exception):
     """An expression has a syntax error or a type error.
 
     Args:
-        text: The error text.
         at: Position of the error in the expression, from 0.
     """
 

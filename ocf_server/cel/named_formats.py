@@ -33,7 +33,6 @@ class _Format(Opaque):
     """A format.
 
     Args:
-        name: Its name.
         problems: Function that returns the problems of a text; empty if it has the format.
     """
 

@@ -65,9 +65,6 @@ class _Cidr(Opaque):
 def parse_address(text: str) -> tuple[_Address, str]:
     """Parse an IP address as `netip.ParseAddr` does.
 
-    Args:
-        text: The address.
-
     Returns:
         The address, and its zone; empty without a zone.
 

@@ -28,9 +28,6 @@ _NOTHING: Final = _Nothing()
 class Maybe(Opaque):
     """An optional value.
 
-    Args:
-        content: The value.
-
     Example:
         >>> Maybe(None).is_present, Maybe.none().is_present
         (True, False)
@@ -72,7 +69,6 @@ def selected(value: Any, key: Any) -> Maybe:
     """Return the field, item or entry of a value, or of an optional value.
 
     Args:
-        value: The value.
         key: The name of the field, the index of the item, or the key of the entry.
     """
     if isinstance(value, Maybe):
@@ -88,8 +84,6 @@ def first_present(left: Run, right: Run, *, unwrap: bool) -> Run:
     """Return the functions `or` and `orValue`, which evaluate their argument only if the target has no value.
 
     Args:
-        left: The target.
-        right: The argument.
         unwrap: Whether the result is the value itself, as that of `orValue`.
     """
 

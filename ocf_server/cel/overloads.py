@@ -70,11 +70,7 @@ class Function:
     """An overload of a function.
 
     Args:
-        name: Name of the function.
         member: Whether it is called with a target, which is its first argument.
-        takes: Types of its arguments.
-        gives: Type of its result.
-        run: The implementation.
         dynamic: Whether only an argument of the type `dyn` selects it.
     """
 
@@ -91,11 +87,7 @@ def overload(text: str, run: Callable[..., Any], *, dynamic: bool = False) -> Fu
 
     Args:
         text: The signature: `size: string -> int`, or with a target `string on trim -> string`.
-        run: The implementation.
         dynamic: Whether only an argument of the type `dyn` selects it.
-
-    Returns:
-        The overload.
 
     Example:
         >>> print(*overload("list(A) on indexOf: A -> int", list.index).takes)
@@ -169,10 +161,6 @@ def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:
 
 def fitting(functions: Sequence[Function], given: Sequence[CelType]) -> tuple[list[Function], CelType]:
     """Return the overloads that accept arguments of some types.
-
-    Args:
-        functions: The overloads of a function.
-        given: Types of the arguments.
 
     Returns:
         The matching overloads, and the type of their results: `dyn` if the types differ.

@@ -40,12 +40,6 @@ _MAX_DEPTH: Final = 250
 def parse(text: str) -> Node:
     """Parse an expression.
 
-    Args:
-        text: The expression.
-
-    Returns:
-        Its root.
-
     Raises:
         RuleSyntaxError: If it does not follow the grammar.
         RecursionError: If the expressions are nested too deeply.

@@ -29,7 +29,6 @@ class _Quantity(Opaque):
     """A quantity.
 
     Args:
-        nano: The number in billionths.
         power: The power of ten of its last digit as the API server keeps it, which decides whether it is an integer;
             None if it has too many digits.
     """

@@ -49,7 +49,6 @@ class _Step(NamedTuple):
     Args:
         matched: Index of the thread that matches before the character; None if none matches.
         sources: For each thread of the next state, its index in this state.
-        state: The next state.
     """
 
     matched: int | None
@@ -65,7 +64,6 @@ class _State:
         threads: The next instruction of each thread, the preferred thread first.
         before: The character before the position; a representative of those that are equal for assertions.
         starts: Whether a match may start here; then one more thread follows the others.
-        steps: The cached transitions, by character.
     """
 
     threads: tuple[int, ...]
@@ -76,11 +74,7 @@ class _State:
 
 @dataclass(slots=True, eq=False)
 class Regexp:
-    """A regular expression with the preference of Go: the leftmost match, and of those the first in its order.
-
-    Args:
-        code: Its program.
-    """
+    """A regular expression with the preference of Go: the leftmost match, and of those the first in its order."""
 
     code: tuple[Instruction, ...]
     _states: dict[tuple[tuple[int, ...], str, bool], _State] = field(default_factory=dict)

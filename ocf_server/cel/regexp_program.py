@@ -107,9 +107,7 @@ class Fragment:
     """The program of a part of a regular expression.
 
     Args:
-        code: Its instructions.
         is_optional: Whether it can match the empty text.
-        copies: The largest product of nested counts.
 
     Raises:
         BadRequestError: If it has too many instructions.
@@ -166,13 +164,8 @@ def repeated(part: Fragment, least: int, most: int | None, *, greedy: bool) -> F
     """Return the program for a repeated part.
 
     Args:
-        part: The part.
-        least: Minimum number of repetitions.
         most: Maximum number of repetitions; None for no limit.
         greedy: Whether to prefer more repetitions.
-
-    Returns:
-        The program.
     """
     if most == 0:
         return Fragment()

@@ -30,12 +30,7 @@ _MAX_COUNT: Final = 1000
 
 
 class RegexpSyntaxError(Exception):
-    """A text is not a valid regular expression.
-
-    Args:
-        problem: The error text.
-        part: The invalid part of the text.
-    """
+    """A text is not a valid regular expression."""
 
     def __init__(self, problem: str, part: str) -> None:
         super().__init__(f"{problem}: `{part}`")
@@ -45,12 +40,6 @@ class RegexpSyntaxError(Exception):
 @lru_cache(maxsize=256)
 def parse_regexp(text: str) -> tuple[Instruction, ...]:
     r"""Parse a regular expression.
-
-    Args:
-        text: The regular expression.
-
-    Returns:
-        Its program.
 
     Raises:
         RegexpSyntaxError: If the syntax is invalid.
@@ -68,13 +57,7 @@ _Flags: TypeAlias = frozenset[str]
 
 @dataclass(slots=True)
 class _Group:
-    """An open group.
-
-    Args:
-        flags: The flags after the group.
-        options: Its complete options.
-        parts: The parts of its last option.
-    """
+    """An open group."""
 
     flags: _Flags
     options: list[Fragment] = field(default_factory=list)
@@ -130,9 +113,6 @@ class _Parser:
     """Parser of a regular expression, with a stack of open groups.
 
     Args:
-        text: The regular expression.
-        at: The current position.
-        flags: The flags at this position.
         groups: The open groups at this position; the first is the whole expression.
         repetition: Start of the repetition that ends at this position; None if none ends here.
     """

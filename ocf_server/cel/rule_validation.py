@@ -34,10 +34,6 @@ _SHOWN: Final = {
 def rule_texts(schema: _Schema, path: str) -> list[FieldProblem]:
     """Validate the fields of rules without their expressions.
 
-    Args:
-        schema: The schema of a version.
-        path: Path of the schema.
-
     Returns:
         The violations; empty if the rules are valid.
 
@@ -58,7 +54,6 @@ def rule_problems(schema: _Schema, path: str) -> list[FieldProblem]:
 
     Args:
         schema: The schema of a version, otherwise valid.
-        path: Path of the schema.
 
     Returns:
         The violations; empty if the rules are valid.

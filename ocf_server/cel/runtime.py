@@ -36,23 +36,14 @@ class TooExpensiveError(Exception):
 
 @dataclass(slots=True)
 class Meter:
-    """Counter of steps.
-
-    Args:
-        left: The remaining number of steps.
-    """
+    """Counter of steps."""
 
     left: int = MAX_STEPS
 
 
 @dataclass(slots=True)
 class Frame:
-    """Variables and step counter of an evaluation.
-
-    Args:
-        values: Values of the variables, by name.
-        meter: The counter of steps.
-    """
+    """Variables and step counter of an evaluation."""
 
     values: dict[str, Any]
     meter: Meter
@@ -84,12 +75,7 @@ Run: TypeAlias = Callable[[Frame], Any]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A compiled expression.
-
-    Args:
-        kind: Type of its value.
-        run: Function that evaluates it.
-    """
+    """A compiled expression."""
 
     kind: CelType
     run: Run
@@ -110,9 +96,7 @@ def first_answer(answer: bool, conditions: Iterable[Run], frame: Frame) -> bool:
     """Evaluate conditions up to the first that has an answer.
 
     Args:
-        answer: The answer that decides.
         conditions: The conditions; the iterable may change the variables of the frame in between.
-        frame: The frame in which they are evaluated.
 
     Returns:
         The answer; its opposite if no condition has it.

@@ -53,7 +53,6 @@ class CelType:
     """A type.
 
     Args:
-        name: Name of the type in error messages.
         of: Type parameters: the items of a list; the keys and values of a map.
         fields: Fields of an object by their names in CEL, each with its name in manifests and its type.
         free: Whether it is a type variable in the signature of a function.
@@ -172,9 +171,6 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 def escaped(name: str) -> str | None:
     """Return the name of a field in CEL.
 
-    Args:
-        name: Name of the field in manifests.
-
     Returns:
         Its name in CEL; None if CEL cannot express it.
 
@@ -210,7 +206,6 @@ def schema_kind(schema: _Schema, name: str = "selfType") -> CelType | None:
     """Return the type of the values of a schema in rules.
 
     Args:
-        schema: The schema.
         name: Name of an object type in error messages.
 
     Returns:

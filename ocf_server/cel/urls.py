@@ -37,7 +37,6 @@ class _Url(Opaque):
     """A URL.
 
     Args:
-        text: Its text.
         scheme: Its scheme, in lower case; empty without a scheme.
         host: Its unescaped host, with the port.
         path: Its path, as written; empty for an opaque URL.

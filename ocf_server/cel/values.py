@@ -40,22 +40,14 @@ class EvaluationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InvalidValue:
-    """A value that does not match its schema.
-
-    Args:
-        text: The error text.
-    """
+    """A value that does not match its schema."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value that expressions can only pass to the functions of its library.
-
-    Args:
-        kind: Name of its type.
-    """
+    """A value that expressions can only pass to the functions of its library."""
 
     kind: str
 
@@ -66,11 +58,7 @@ class Uint(int):
 
 @dataclass(frozen=True, slots=True)
 class TypeName(Opaque):
-    """A type as a value.
-
-    Args:
-        name: Its name.
-    """
+    """A type as a value."""
 
     name: str
     kind: str = field(default="type", init=False)
@@ -88,12 +76,7 @@ def require_valid(value: Any) -> Any:
 
 
 class StructValue(dict[str, Any]):
-    """The value of an object literal.
-
-    Args:
-        kind: Name of its type.
-        fields: The values of its fields.
-    """
+    """The value of an object literal."""
 
     def __init__(self, kind: str, fields: Mapping[str, Any]) -> None:
         super().__init__(fields)
@@ -104,7 +87,6 @@ class Items(list[Any]):
     """The items of a list with `x-kubernetes-list-type` `set` or `map`.
 
     Args:
-        values: The items.
         keys: The key fields of a `map`; empty for a `set`.
     """
 
@@ -172,10 +154,6 @@ def equal(left: Any, right: Any) -> bool:
 
 def value_of(given: Any, schema: _Schema) -> Any:
     """Convert a value of a manifest to a value of CEL.
-
-    Args:
-        given: The value.
-        schema: Its schema.
 
     Returns:
         The value of CEL.

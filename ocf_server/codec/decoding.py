@@ -35,10 +35,8 @@ class DecodeError(ValueError):
     """A value is of a JSON type that its field cannot hold.
 
     Args:
-        message: The message of Go's JSON decoder.
         wanted: The Go type of the field; empty if the JSON type is right and only the text is invalid.
         unstructured: The message for a decoded value, where the API server has another one than for JSON; else empty.
-        value: The value.
     """
 
     def __init__(self, message: str, wanted: str = "", unstructured: str = "", value: Any = None) -> None:
@@ -53,7 +51,6 @@ def decode(value: Any, kind: StructType, live: Mapping[str, Any] | None = None) 
 
     Args:
         value: The object; it is not changed.
-        kind: Its type.
         live: An object of the type that is decoded already; parts that the value shares with it are not decoded again.
 
     Returns:
@@ -139,11 +136,6 @@ def _member(value: Any, name: str, kind: StructType, path: str) -> Any:
 
 def unknown_fields(value: Any, kind: Type, path: str = "") -> list[str]:
     """Return the paths of fields that a type does not declare.
-
-    Args:
-        value: A value of the type.
-        kind: Its type.
-        path: Where it is.
 
     Returns:
         The paths, for example `spec.template.spec.containers[0].colour`, in the order of the fields in the value.

@@ -23,7 +23,6 @@ def set_defaults(manifest: Manifest, group: str) -> Manifest:
 
     Args:
         manifest: A decoded object; it is changed.
-        group: Its API group.
 
     Returns:
         The object with defaults; it may be another dict than the given one.

@@ -17,11 +17,7 @@ def pod_totals(spec: _Json, amounts: str) -> dict[str, Quantity]:
     """Return the sums of the containers, or of the largest phase of initialization where it is larger.
 
     Args:
-        spec: The spec of the pod.
         amounts: What is summed, `requests` or `limits`.
-
-    Returns:
-        The amounts by resource.
     """
     totals: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}

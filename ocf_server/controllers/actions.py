@@ -32,8 +32,6 @@ class Event:
     """An event about an object.
 
     Args:
-        about: The object.
-        reason: Machine-readable reason.
         message: Text; `{name}` stands for the name of the written object, `{error}` for the error of a failed write.
         warning: Whether it is a warning.
     """
@@ -49,7 +47,6 @@ class Action:
     """One write.
 
     Args:
-        write: The kind of write.
         manifest: The object; an update has the resourceVersion of the object that it was computed from, a delete
             needs only the identity.
         done: Event to record after success; None for none.
@@ -71,7 +68,6 @@ class Outcome:
     Args:
         actions: Writes, in order; the first one that fails ends the reconcile, which is then retried with backoff.
         at: When to reconcile again if nothing changes; None if only a change matters.
-        events: Events to record after the writes.
     """
 
     actions: tuple[Action, ...] = ()
@@ -94,7 +90,6 @@ def update_status(live: Manifest, status: Manifest) -> Iterable[Action]:
 
     Args:
         live: The object as stored.
-        status: The new status.
     """
     if status == live.get("status", {}):
         return ()

@@ -31,12 +31,7 @@ _TOLERATED: Final = (
 
 
 def reconcile_daemon_set(view: ClusterView, owner: Manifest) -> Outcome:
-    """Create and delete pods so that each node that they fit has one; replace old ones by the update strategy.
-
-    Args:
-        view: The cluster.
-        owner: The DaemonSet.
-    """
+    """Create and delete pods so that each node that they fit has one; replace old ones by the update strategy."""
     pods, claims = claim(view, owner, "Pod")
     if claims:
         return Outcome(tuple(claims))

@@ -38,12 +38,7 @@ _UNLIMITED: Final = 2**31 - 1
 
 
 def reconcile_deployment(view: ClusterView, owner: Manifest) -> Outcome:
-    """Roll out the pod template of a Deployment, or scale its ReplicaSets.
-
-    Args:
-        view: The cluster.
-        owner: The Deployment.
-    """
+    """Roll out the pod template of a Deployment, or scale its ReplicaSets."""
     found, claims = claim(view, owner, "ReplicaSet")
     if claims:
         return Outcome(tuple(claims))

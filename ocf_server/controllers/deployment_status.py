@@ -24,7 +24,6 @@ def is_complete(owner: Manifest, status: Manifest) -> bool:
     """Return whether all pods are updated and available, and no other pods exist.
 
     Args:
-        owner: The Deployment.
         status: Its status, or the one to be written.
     """
     desired = spec_replicas(owner)
@@ -38,13 +37,7 @@ def scaling_status(view: ClusterView, owner: Manifest, sets: ReplicaSets) -> Man
 
 
 def rollout_status(view: ClusterView, owner: Manifest, sets: ReplicaSets) -> tuple[Manifest, datetime | None]:
-    """Return the status of a Deployment that is rolled out, and when its progress deadline ends.
-
-    Args:
-        view: The cluster.
-        owner: The Deployment.
-        sets: Its ReplicaSets.
-    """
+    """Return the status of a Deployment that is rolled out, and when its progress deadline ends."""
     status = _counted(view, owner, sets)
     conditions: list[Manifest] = status["conditions"]
     known = find_condition(conditions, _PROGRESSING)
@@ -85,10 +78,6 @@ def with_progress(
     """Return the status with progress on the new ReplicaSet; None if the condition need not change.
 
     Args:
-        view: The cluster.
-        owner: The Deployment.
-        reason: Reason of the condition.
-        message: Message of the condition.
         always: Whether a condition that exists already is replaced.
     """
     conditions = owner["status"].get("conditions") or []

@@ -22,12 +22,7 @@ _SCALED: Final = ("ReplicationController", "ReplicaSet", "StatefulSet", "Deploym
 
 
 def reconcile_budget(view: ClusterView, budget: Manifest) -> Outcome:
-    """Report how many pods may be disrupted.
-
-    Args:
-        view: The cluster.
-        budget: The PodDisruptionBudget.
-    """
+    """Report how many pods may be disrupted."""
     selector = budget["spec"].get("selector")
     matcher = LabelSelector.of(selector) if selector is not None else None
     pods = [

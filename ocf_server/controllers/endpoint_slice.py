@@ -24,12 +24,7 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def reconcile_service(view: ClusterView, service: Manifest) -> Outcome:
-    """Write the addresses of the pods that a Service selects into its EndpointSlices.
-
-    Args:
-        view: The cluster.
-        service: The Service.
-    """
+    """Write the addresses of the pods that a Service selects into its EndpointSlices."""
     spec = service["spec"]
     if not spec.get("selector") or spec.get("type") == "ExternalName" or is_deleted(service):
         return Outcome()

@@ -14,24 +14,14 @@ _MOST: Final = 4096
 
 
 class EventRecorder:
-    """Records the events of controllers in the cluster.
-
-    Args:
-        cluster: The cluster.
-    """
+    """Records the events of controllers in the cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: dict[tuple[str, str, str, str], Manifest] = {}
 
     async def record(self, view: ClusterView, component: str, event: Event) -> None:
-        """Record an event; an event that the API server rejects is lost, as in a real cluster.
-
-        Args:
-            view: The cluster.
-            component: The controller.
-            event: The event.
-        """
+        """Record an event; an event that the API server rejects is lost, as in a real cluster."""
         metadata = event.about["metadata"]
         key = (component, metadata.get("uid", ""), event.reason, event.message)
         known = self._known.pop(key, None)

@@ -45,11 +45,7 @@ _READ: Final = ("deletionTimestamp", "finalizers", "ownerReferences")
 
 @dataclass(slots=True)
 class GarbageCollector:
-    """Deletes objects whose owners are all deleted.
-
-    Args:
-        registry: The registry whose objects are collected.
-    """
+    """Deletes objects whose owners are all deleted."""
 
     registry: Registry
     _gone: set[str] = field(default_factory=set, init=False, repr=False)

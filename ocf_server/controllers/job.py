@@ -39,12 +39,7 @@ def is_job_finished(job: Manifest) -> bool:
 
 
 def reconcile_job(view: ClusterView, owner: Manifest) -> Outcome:
-    """Create pods until enough of them have succeeded, or too many have failed.
-
-    Args:
-        view: The cluster.
-        owner: The Job.
-    """
+    """Create pods until enough of them have succeeded, or too many have failed."""
     pods = controlled(view, owner, "Pod")
     if is_job_finished(owner) or is_deleted(owner):
         return Outcome(tuple(map(untracked, filter(is_tracked, pods))))

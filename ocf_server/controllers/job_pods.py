@@ -43,10 +43,6 @@ def reconcile_orphan_pod(view: ClusterView, pod: Manifest) -> Outcome:
     """Remove the finalizer from a pod whose Job does not exist any more.
 
     Source: `syncOrphanPod` of the Job controller.
-
-    Args:
-        view: The cluster.
-        pod: The pod.
     """
     if not is_tracked(pod):
         return Outcome()
@@ -64,7 +60,6 @@ def pod_of_job(job: Manifest, index: int | None) -> Manifest:
     """Return a new pod of a Job.
 
     Args:
-        job: The Job.
         index: The completion index of the pod; None if the Job has none.
     """
     metadata = job["metadata"]

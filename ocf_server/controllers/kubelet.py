@@ -33,12 +33,7 @@ _LONGEST_BACKOFF: Final = timedelta(minutes=5)
 
 
 def reconcile_pod(view: ClusterView, pod: Manifest) -> Outcome:
-    """Report the next step in the life of a pod on a node.
-
-    Args:
-        view: The cluster.
-        pod: The pod.
-    """
+    """Report the next step in the life of a pod on a node."""
     if not pod["spec"].get("nodeName"):
         return Outcome()
     began = view.started.get(pod["metadata"]["uid"], view.now)

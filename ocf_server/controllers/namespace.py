@@ -30,12 +30,7 @@ _FINALIZERS: Final = ("NamespaceFinalizersRemaining", "SomeFinalizersRemain", "C
 
 
 def reconcile_namespace(view: ClusterView, namespace: Manifest) -> Outcome:
-    """Report the objects and finalizers that are left in a namespace that is being deleted.
-
-    Args:
-        view: The cluster.
-        namespace: The namespace.
-    """
+    """Report the objects and finalizers that are left in a namespace that is being deleted."""
     if not is_deleted(namespace):
         return Outcome()
     kinds: Counter[str] = Counter()

@@ -56,9 +56,7 @@ def claim(view: ClusterView, owner: Manifest, kind: str) -> tuple[list[Manifest]
     more is released.
 
     Args:
-        view: The cluster.
         owner: The owner; it has a label selector.
-        kind: The kind of the objects.
     """
     selector = LabelSelector.of(owner["spec"].get("selector"))
     mine: list[Manifest] = []

@@ -46,7 +46,6 @@ def _available_at(pod: Manifest, min_ready_seconds: int) -> datetime | None:
     """Return from when a pod counts as available; None if it is not ready.
 
     Args:
-        pod: The pod.
         min_ready_seconds: Seconds for which it has to be ready.
     """
     condition = _ready_condition(pod)
@@ -60,9 +59,7 @@ def next_available(pods: Iterable[Manifest], min_ready_seconds: int, now: dateti
     """Return when the next pod becomes available that is ready already; None if none is on its way.
 
     Args:
-        pods: The pods.
         min_ready_seconds: Seconds for which each has to be ready.
-        now: The time.
     """
     instants = (_available_at(pod, min_ready_seconds) for pod in pods)
     return min((at for at in instants if at is not None and at > now), default=None)
@@ -75,13 +72,7 @@ def is_available(pod: Manifest, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def pod_from_template(owner: Manifest, template: Manifest, labels: Mapping[str, str] | None = None) -> Manifest:
-    """Return the pod of a template, with a generated name.
-
-    Args:
-        owner: The controller of the pod.
-        template: The template.
-        labels: Labels besides those of the template.
-    """
+    """Return the pod of a template, with a generated name."""
     given = template.get("metadata") or {}
     metadata: dict[str, Any] = {
         "namespace": owner["metadata"]["namespace"],
@@ -102,9 +93,7 @@ def deletion_order(pods: Iterable[Manifest], related: Iterable[Manifest], now: d
     more pods of the same workload, ready for a shorter time, restarted more often, and younger.
 
     Args:
-        pods: The active pods of one owner.
         related: The active pods of the whole workload, for the number of pods on each node.
-        now: The present time.
 
     Example:
         >>> now = parse_time("2026-01-02T00:00:00Z")

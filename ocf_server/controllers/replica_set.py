@@ -27,12 +27,7 @@ _BURST: Final = 500
 
 
 def reconcile_replica_set(view: ClusterView, owner: Manifest) -> Outcome:
-    """Create or delete pods until their number is that of the spec; report their number in the status.
-
-    Args:
-        view: The cluster.
-        owner: The ReplicaSet.
-    """
+    """Create or delete pods until their number is that of the spec; report their number in the status."""
     pods, actions = claim(view, owner, "Pod")
     if actions:
         return Outcome(tuple(actions))

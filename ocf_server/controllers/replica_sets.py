@@ -112,8 +112,6 @@ def with_copied_annotations(replica_set: Manifest, owner: Manifest, revision: in
     """Return the new ReplicaSet with the annotations of its Deployment and its revision.
 
     Args:
-        replica_set: The ReplicaSet.
-        owner: The Deployment.
         revision: The revision that it should have at least.
     """
     metadata = replica_set["metadata"]

@@ -17,7 +17,6 @@ def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
 
     Args:
         value: The number, or a percentage such as `25%`; None means 0.
-        total: What the percentage is of.
         round_up: Whether a fraction is rounded up.
 
     Example:
@@ -36,7 +35,6 @@ def resolve_fenceposts(surge: int | str | None, unavailable: int | str | None, r
     Args:
         surge: `maxSurge`.
         unavailable: `maxUnavailable`.
-        replicas: The desired number of pods.
     """
     added = scaled_value(surge, replicas, round_up=True)
     missing = scaled_value(unavailable, replicas, round_up=False)
@@ -49,7 +47,6 @@ def template_hash(template: Any, collisions: int | None) -> str:
     The real controllers hash Go's dump of the template. This hash has the same letters but another value.
 
     Args:
-        template: JSON values.
         collisions: `status.collisionCount` of the owner.
 
     Example:

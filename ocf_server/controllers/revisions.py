@@ -26,7 +26,6 @@ class History:
     """The revisions of a workload.
 
     Args:
-        revisions: The revisions, oldest first.
         newest: The one with the present template; None if it has to be written first.
         actions: The writes that are needed before anything else.
     """
@@ -37,12 +36,7 @@ class History:
 
 
 def revision_history(view: ClusterView, owner: Manifest) -> History:
-    """Return the revisions of a workload, and the write that makes its present template the newest one.
-
-    Args:
-        view: The cluster.
-        owner: The StatefulSet or DaemonSet.
-    """
+    """Return the revisions of a workload, and the write that makes its present template the newest one."""
     found = sorted(
         controlled(view, owner, "ControllerRevision"), key=lambda each: (each["revision"], each["metadata"]["name"])
     )
@@ -61,8 +55,6 @@ def truncated(owner: Manifest, history: History, used: Sequence[str]) -> tuple[A
     """Return the deletes of the oldest revisions beyond the limit of the history.
 
     Args:
-        owner: The workload.
-        history: Its revisions.
         used: Names of the revisions that pods or the status refer to.
     """
     unused = [each for each in history.revisions if each["metadata"]["name"] not in used]

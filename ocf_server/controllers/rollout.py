@@ -26,7 +26,6 @@ def new_replicas(owner: Manifest, sets: ReplicaSets) -> int:
     """Return the replicas that the new ReplicaSet should have now.
 
     Args:
-        owner: The Deployment.
         sets: Its ReplicaSets; the new one need not exist.
     """
     desired = spec_replicas(owner)
@@ -38,12 +37,7 @@ def new_replicas(owner: Manifest, sets: ReplicaSets) -> int:
 
 
 def old_scales(owner: Manifest, sets: ReplicaSets) -> Scales:
-    """Return the replicas that old ReplicaSets should have now; pods that are not available go first.
-
-    Args:
-        owner: The Deployment.
-        sets: Its ReplicaSets.
-    """
+    """Return the replicas that old ReplicaSets should have now; pods that are not available go first."""
     new = sets.new
     assert new is not None  # noqa: S101 (old ones are scaled down only after the new one was created)
     required = spec_replicas(owner) - max_unavailable(owner)
@@ -68,10 +62,6 @@ def proportional_scales(owner: Manifest, sets: ReplicaSets) -> Scales:
     """Return the replicas of all ReplicaSets after the replicas of the Deployment have changed.
 
     During a rollout, the difference is distributed in proportion to their sizes.
-
-    Args:
-        owner: The Deployment.
-        sets: Its ReplicaSets.
     """
     desired = spec_replicas(owner)
     single = _active_or_latest(sets)

@@ -28,11 +28,7 @@ def is_unscheduled(pod: Manifest) -> bool:
 
 
 def reconcile_scheduling(view: ClusterView, _cluster: Manifest) -> Outcome:
-    """Bind all pods that wait for a node, in the order of their age, or report why no node accepts them.
-
-    Args:
-        view: The cluster.
-    """
+    """Bind all pods that wait for a node, in the order of their age, or report why no node accepts them."""
     pods = view.objects("Pod")
     waiting = [pod for pod in pods if is_unscheduled(pod)]
     if not waiting:

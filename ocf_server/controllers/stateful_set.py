@@ -24,12 +24,7 @@ _POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 def reconcile_stateful_set(view: ClusterView, owner: Manifest) -> Outcome:
-    """Create, update or delete the next pods in order.
-
-    Args:
-        view: The cluster.
-        owner: The StatefulSet.
-    """
+    """Create, update or delete the next pods in order."""
     pods, claims = claim(view, owner, "Pod")
     if claims:
         return Outcome(tuple(claims))

@@ -40,8 +40,6 @@ class Controller:
             declared twice.
         component: The component that its events and field managers name.
         kind: The kind that it reconciles; empty if it reconciles the whole cluster at once.
-        reconcile: The reconcile function.
-        watches: Other kinds whose changes make it reconcile.
         is_simulated_node: Whether it simulates a part of the nodes and runs whichever controllers were chosen.
     """
 

@@ -46,8 +46,6 @@ class ClusterView:
 
     Args:
         registry: The registry with the objects.
-        settings: The settings.
-        now: The instant.
         started: When the simulated kubelet first saw a pod in its present state, by uid.
         failures: The error of the last write that failed for an object, by uid.
     """

@@ -16,12 +16,7 @@ _BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bou
 
 
 def reconcile_claim(view: ClusterView, claim: Manifest) -> Outcome:
-    """Create a volume for a claim, and bind both.
-
-    Args:
-        view: The cluster.
-        claim: The PersistentVolumeClaim.
-    """
+    """Create a volume for a claim, and bind both."""
     metadata, spec = claim["metadata"], claim["spec"]
     if is_deleted(claim) or claim["status"].get("phase") == "Bound":
         return Outcome()

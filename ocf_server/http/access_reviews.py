@@ -30,9 +30,7 @@ def read_review(kind: ServedResource, sent: Manifest, options: WriteOptions) -> 
     """Return a review as the API server decodes it.
 
     Args:
-        kind: The kind of the review.
         sent: The review; it is not changed.
-        options: Options of the request.
 
     Raises:
         BadRequestError: If a value is of a wrong JSON type, or a field is unknown and the field validation is strict.
@@ -61,10 +59,8 @@ def with_status(kind: str, review: Manifest, registry: Registry, user: User) -> 
     """Return a review with its result as status.
 
     Args:
-        kind: The kind of the review.
         review: The review; it is not changed.
         registry: The registry of the server, which knows the tokens that it has issued.
-        user: The user of the request.
 
     Returns:
         The review with its status.

@@ -53,9 +53,6 @@ class Target:
 def user_headers(user: User) -> list[tuple[str, str]]:
     """Return the headers in which an aggregated server gets the user of a request.
 
-    Args:
-        user: The user.
-
     Example:
         >>> user_headers(User("jane", ("a", "b")))
         [('X-Remote-User', 'jane'), ('X-Remote-Group', 'a'), ('X-Remote-Group', 'b')]
@@ -71,11 +68,7 @@ def user_headers(user: User) -> list[tuple[str, str]]:
 
 
 class Aggregation:
-    """The aggregated servers of a cluster.
-
-    Args:
-        backend: The cluster.
-    """
+    """The aggregated servers of a cluster."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -54,12 +54,8 @@ def make_app(backend: Backend, stopping: asyncio.Event, control: Control | None 
     """Return the application.
 
     Args:
-        backend: The cluster.
         stopping: Set when the server stops; watches end then.
         control: Handles requests under the path `CONTROL`; None if the server has none.
-
-    Returns:
-        An application of aiohttp.
     """
     app = web.Application(client_max_size=MAX_BYTES)
     handler = _RequestHandler(backend, stopping, control)
@@ -70,9 +66,6 @@ def make_app(backend: Backend, stopping: asyncio.Event, control: Control | None 
 
 def is_loopback_host(host: str) -> bool:
     """Return whether a `Host` header names a loopback address.
-
-    Args:
-        host: The header.
 
     Example:
         >>> is_loopback_host("localhost:6443"), is_loopback_host("example.com")

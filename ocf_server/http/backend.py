@@ -39,7 +39,6 @@ class Backend:
     """A cluster with its wrapper.
 
     Args:
-        cluster: The embedded cluster.
         wrapped: The cluster that requests are sent to: the embedded cluster or the current wrapper.
     """
 
@@ -81,11 +80,6 @@ class Backend:
     ) -> tuple[ObjectList, ObjectEncoder]:
         """Read one page of the objects of a kind.
 
-        Args:
-            kind: The kind.
-            serializer: Writes the items.
-            options: Options of the list.
-
         Returns:
             The page, and the encoder of its items; they must not be changed.
         """
@@ -97,10 +91,6 @@ class Backend:
 
     def watch(self, kind: ServedResource, options: WatchOptions) -> AsyncGenerator[Event, None]:
         """Report changes to the objects of a kind, without end.
-
-        Args:
-            kind: The kind.
-            options: Options of the watch.
 
         Returns:
             The events; their objects must not be changed.
@@ -155,9 +145,6 @@ class Backend:
         """Return an object as its delete stored it, before the controllers changed it; None if the delete removed it.
 
         Args:
-            kind: Its kind.
-            namespace: Its namespace.
-            name: Its name.
             version: The version of the cluster before the delete.
         """
         resource = self._resource(kind)

@@ -39,7 +39,6 @@ class DeleteQuery:
 
     Args:
         preconditions: Conditions that the stored object must meet.
-        propagation: Handling of its dependents.
         grace_period_seconds: Grace period of a pod; None for that of the pod.
         dry_run: Only check whether the delete would succeed.
     """
@@ -54,7 +53,6 @@ class DeleteQuery:
         """Read the options.
 
         Args:
-            query: The query.
             body: The body; None if the request has none.
 
         Raises:

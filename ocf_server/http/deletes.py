@@ -39,15 +39,7 @@ _RETURNED: Final = frozenset(
 
 
 async def handle_delete(backend: Backend, context: RequestContext) -> Response:
-    """Return the response to a delete: the object, if its kind is returned or it is not gone yet, or a `Status`.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Return the response to a delete: the object, if its kind is returned or it is not gone yet, or a `Status`."""
     options = _options(context)
     before, version = backend.stored(context.kind, context.path.namespace, context.path.name), backend.version
     await backend.wrapped.delete(context.key, options)
@@ -74,15 +66,7 @@ def _options(context: RequestContext) -> DeleteOptions:
 
 
 async def handle_delete_collection(backend: Backend, context: RequestContext) -> Response:
-    """Delete the objects of a list one by one, and return the list.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Delete the objects of a list one by one, and return the list."""
     options = _options(context)
     query = list_options(backend, context, ListQuery.read(context.query))
     found = await backend.wrapped.list(context.kind.api_version, context.kind.kind, query)

@@ -19,11 +19,7 @@ Json = dict[str, Any]
 
 
 def api_versions(address: str) -> Json:
-    """Return the versions of the core group.
-
-    Args:
-        address: Host and port of the server.
-    """
+    """Return the versions of the core group."""
     reachable = {"clientCIDR": "0.0.0.0/0", "serverAddress": address}
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [reachable]}
 
@@ -95,7 +91,6 @@ def aggregated(catalog: Catalog, *, core: bool) -> Json:
     """Return a document of aggregated discovery.
 
     Args:
-        catalog: The served resources.
         core: Whether the document describes the core group; otherwise it describes all other groups.
     """
     items = [

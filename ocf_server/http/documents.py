@@ -34,7 +34,6 @@ def document_response(catalog: Catalog, path: str, *, accept: str, host: str) ->
     """Return the response to a request that is not about objects.
 
     Args:
-        catalog: The served resources.
         path: The path as sent.
         accept: The `Accept` header.
         host: The `Host` header.

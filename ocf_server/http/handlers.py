@@ -22,15 +22,8 @@ __all__ = ["handle"]
 async def handle(backend: Backend, context: RequestContext) -> Response:
     """Handle a request of any verb except watch.
 
-    Args:
-        backend: The cluster.
-        context: The request.
-
     Returns:
         The response.
-
-    Raises:
-        ApiError: If the request is rejected.
     """
     _require_valid_path(context)
     if not context.kind.is_stored:

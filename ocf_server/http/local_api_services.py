@@ -50,11 +50,7 @@ _CUSTOM: Final = (1000, 100)
 
 
 class LocalApiServices:
-    """Registers the versions of a server as APIServices.
-
-    Args:
-        backend: The cluster.
-    """
+    """Registers the versions of a server as APIServices."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

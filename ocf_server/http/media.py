@@ -65,8 +65,6 @@ class Media:
     """Media type of a response.
 
     Args:
-        encoding: Encoding of the response.
-        form: Representation of each object.
         version: Version of `meta.k8s.io` of that representation.
     """
 
@@ -141,7 +139,6 @@ def negotiate(accept: str, offer: Offer = _ANY) -> Media:
 
     Args:
         accept: The `Accept` header; empty accepts everything.
-        offer: What can be written.
 
     Returns:
         The client's most preferred media type that the server can write.
@@ -268,8 +265,6 @@ def require_form(media: Media, kind: ServedResource, *, listed: bool) -> None:
     """Check that a response has the form that the client asks for.
 
     Args:
-        media: What the client asks for.
-        kind: The resource.
         listed: Whether the response is a list.
 
     Raises:

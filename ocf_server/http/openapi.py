@@ -84,9 +84,7 @@ def document(catalog: Catalog, group: str, version: str) -> Json | None:
     """Return the document of a version.
 
     Args:
-        catalog: The served resources.
         group: The group; empty for the core group.
-        version: The version.
 
     Returns:
         OpenAPI 3.0, or None if the version is not served.
@@ -192,11 +190,7 @@ def _parameter(name: str) -> Json:
 
 
 def document_v2(catalog: Catalog) -> Json:
-    """Return all schemas as one OpenAPI 2.0 document, for clients that do not support version 3.
-
-    Args:
-        catalog: The served resources.
-    """
+    """Return all schemas as one OpenAPI 2.0 document, for clients that do not support version 3."""
     names = [name for kind in catalog.kinds for name in (_schema_name(kind), f"{_schema_name(kind)}List")]
     schemas = _reachable(names, _own(catalog.kinds, version_two=True))
     definitions: Json = json.loads(json.dumps(schemas).replace(_REF, "#/definitions/"))

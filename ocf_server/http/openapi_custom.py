@@ -67,8 +67,6 @@ def custom_schemas(kind: ServedResource, name: str, *, version_two: bool = False
     """Yield the schemas of a custom kind and of its list.
 
     Args:
-        kind: The kind.
-        name: Name of its schema.
         version_two: Yield the schemas of OpenAPI 2.0. A kind with unknown fields has no properties there, since kubectl
             would reject all other fields.
     """
@@ -106,9 +104,6 @@ def custom_schemas(kind: ServedResource, name: str, *, version_two: bool = False
 def described(schema: Mapping[str, Any]) -> Json:
     """Return a schema with what follows from the extensions of Kubernetes in it.
 
-    Args:
-        schema: The schema of a definition.
-
     Example:
         >>> described({"x-kubernetes-int-or-string": True})
         {'x-kubernetes-int-or-string': True, 'anyOf': [{'type': 'integer'}, {'type': 'string'}]}
@@ -136,9 +131,6 @@ def for_version_two(schema: Mapping[str, Any]) -> Json:
     """Return a schema for OpenAPI 2.0, without what that or the validation of kubectl does not support.
 
     Source: `ToStructuralOpenAPIV2` in `k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2`.
-
-    Args:
-        schema: The schema of a definition.
 
     Example:
         >>> for_version_two({"type": "object", "nullable": True, "properties": {"size": {"type": "integer"}}})
@@ -177,13 +169,7 @@ def _never_null(schema: Mapping[str, Any]) -> list[str]:
 
 
 def custom_paths(kind: ServedResource, recorded: Mapping[str, Json], name: str) -> Iterator[tuple[str, Json]]:
-    """Yield the paths of a custom kind.
-
-    Args:
-        kind: The kind.
-        recorded: The recorded paths, by scope.
-        name: Name of the schema of the kind.
-    """
+    """Yield the paths of a custom kind."""
     scope = "Namespaced" if kind.namespaced else "Cluster"
     plural, placeholder = PLACEHOLDER[scope]
     group, version = str(PLACEHOLDER["group"]), str(PLACEHOLDER["version"])

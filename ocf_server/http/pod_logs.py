@@ -51,8 +51,6 @@ class LogOptions:
         """Read the options.
 
         Args:
-            query: The query.
-            name: Name of the pod, for messages.
             now: The time of the request; aware.
 
         Raises:
@@ -103,10 +101,6 @@ def _instant(text: str) -> datetime:
 def log_of(pod: Manifest, options: LogOptions) -> Response:
     """Return the response with the log of a container.
 
-    Args:
-        pod: The pod.
-        options: The options.
-
     Raises:
         ApiError: If there is no such container, it has not started, or the pod has no annotation with its log.
     """
@@ -128,7 +122,6 @@ def not_run(problem: str, advice: str) -> ApiError:
 
     Args:
         problem: What cannot be done.
-        advice: What to do instead.
     """
     message = f"{problem}: no container runs in the embedded cluster; {advice}"
     return api_error(message, code=501, reason="NotImplemented")

@@ -48,7 +48,6 @@ def message_of(api_version: str, kind: str) -> str | None:
 
     Args:
         api_version: API version; empty for documents of discovery without one.
-        kind: The kind.
     """
     name: str | None = _table()["kinds"].get(f"{_SAME.get(api_version, api_version)} {kind}")
     return name
@@ -71,9 +70,6 @@ def message_fields(name: str) -> Mapping[str, list[str]]:
 
 def read_protobuf(body: bytes) -> Manifest:
     """Decode an object.
-
-    Args:
-        body: The bytes, including the envelope.
 
     Returns:
         The object as JSON values.

@@ -61,11 +61,6 @@ def write_protobuf(manifest: Manifest) -> bytes:
 def write_item(api_version: str, kind: str, manifest: Manifest) -> bytes:
     """Encode an object without the envelope, as in a list.
 
-    Args:
-        api_version: Its API version.
-        kind: Its kind.
-        manifest: The object.
-
     Raises:
         LookupError: If the kind has no protobuf encoding.
     """
@@ -79,8 +74,6 @@ def write_envelope(api_version: str, kind: str, item: bytes) -> bytes:
     """Return an object with its envelope.
 
     Args:
-        api_version: Its API version.
-        kind: Its kind.
         item: The object without the envelope.
     """
     return b"%b%b" % (_opening(api_version, kind, len(item)), item + _CLOSING)
@@ -112,7 +105,6 @@ def write_event(kind: str, document: bytes) -> bytes:
     """Return an event of a watch, with its length before it.
 
     Args:
-        kind: What happened.
         document: The object with its envelope.
     """
     raw = _delimited(b"\x0a", document)

@@ -43,10 +43,6 @@ async def forward(
     """Forward a request to the server of an APIService, and its response to the client.
 
     Args:
-        aggregation: The aggregated servers.
-        manifest: The APIService.
-        request: The request.
-        body: Its body.
         user: Its user; the server gets it in the headers `X-Remote-User`, `X-Remote-Group` and so on.
 
     Returns:

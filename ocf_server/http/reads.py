@@ -19,30 +19,14 @@ __all__ = ["handle_get", "handle_list", "list_body", "list_options"]
 
 
 async def handle_get(backend: Backend, context: RequestContext) -> Response:
-    """Return the response to a get of an object or of a subresource.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Return the response to a get of an object or of a subresource."""
     part = None if context.subresource and context.subresource.shows_object else context.subresource
     _require_known_version(backend, context.query.get("resourceVersion", ""))
     return object_response(context, await backend.wrapped.get(context.key, subresource=part))
 
 
 async def handle_list(backend: Backend, context: RequestContext) -> Response:
-    """Return the response to a list, in pieces.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Return the response to a list, in pieces."""
     require_form(context.media, context.kind, listed=True)
     options = ListQuery.read(context.query)
     _require_known_version(backend, options.resource_version)
@@ -71,11 +55,6 @@ def _item_encoder(context: RequestContext, encoder: ObjectEncoder) -> Callable[[
 
 def list_options(backend: Backend, context: RequestContext, options: ListQuery) -> ListOptions:
     """Return the options of the cluster for a list.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-        options: The options in its query.
 
     Raises:
         ApiError: If the list cannot be answered at the version that the options demand (410).
@@ -112,9 +91,7 @@ def list_body(context: RequestContext, found: Iterable[Manifest], metadata: Mani
     """Return a list in the representation that the client asked for.
 
     Args:
-        context: The request.
         found: The objects; empty for a list whose items are encoded later.
-        metadata: The metadata of the list.
     """
     if context.media.form is Form.TABLE:
         return table(context.kind, found, metadata, context.table_options())

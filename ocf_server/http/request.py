@@ -64,7 +64,6 @@ class VersionPath:
 
     Args:
         group: The group; empty for the core group.
-        version: The version.
     """
 
     group: str
@@ -77,8 +76,6 @@ class ResourcePath:
 
     Args:
         group: The group; empty for the core group.
-        version: The version.
-        plural: Resource name.
         namespace: The namespace; empty for all namespaces, or for cluster-scoped objects.
         name: Name of the object; empty for a collection.
         subresource: The subresource; empty for the object itself.
@@ -152,7 +149,6 @@ def resource_path(group: str, version: str) -> str:
 
     Args:
         group: The group; empty for the core group.
-        version: The version.
 
     Example:
         >>> resource_path("apps", "v1"), resource_path("", "v1")
@@ -173,10 +169,6 @@ def is_set(query: Query, name: str) -> bool:
     Only the absence of the option and the values `0` and `false`, in any case, are false: the conversion of a query
     parameter to a bool in `k8s.io/apimachinery/pkg/runtime`.
 
-    Args:
-        query: The query.
-        name: The name of the option.
-
     Example:
         >>> is_set({"watch": "True"}, "watch"), is_set({"watch": ""}, "watch"), is_set({"watch": "False"}, "watch")
         (True, True, False)
@@ -185,12 +177,7 @@ def is_set(query: Query, name: str) -> bool:
 
 
 def values(query: Query, name: str) -> list[str]:
-    """Return all values of an option, in order.
-
-    Args:
-        query: The query.
-        name: The name of the option.
-    """
+    """Return all values of an option, in order."""
     if isinstance(query, MultiMapping):
         return query.getall(name, [])
     return [query[name]] if name in query else []
@@ -198,10 +185,6 @@ def values(query: Query, name: str) -> list[str]:
 
 def integer(query: Query, name: str) -> int:
     """Return the value of an option that is an integer; 0 without the option.
-
-    Args:
-        query: The query.
-        name: The name of the option.
 
     Raises:
         BadRequestError: If the value is not an integer of 64 bits.
@@ -224,10 +207,7 @@ class ListQuery:
     """The options of a list or a watch.
 
     Args:
-        label_selector: Selects objects by labels.
-        field_selector: Selects objects by fields.
         limit: Maximum number of objects; 0 for all.
-        continue_token: Continues a paged list.
         resource_version: Version at which a watch starts, or the minimum version of a list.
         match: Interpretation of `resource_version` (`resourceVersionMatch`).
         watch: Whether the request is a watch.
@@ -328,7 +308,6 @@ def invalid_options(kind: str, problems: list[FieldProblem]) -> InvalidError:
 
     Args:
         kind: The kind of the options, for example `DeleteOptions`.
-        problems: The problems, by option.
     """
     causes = [StatusCause(_REASONS[one.detail.partition(":")[0]], one.detail, one.path) for one in problems]
     text = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
@@ -343,7 +322,6 @@ class WriteQuery:
         field_manager: The field manager; empty if the request does not set one.
         dry_run: Return the object that would be stored, without storing it.
         force: Take over fields of other managers; None if the request does not set it.
-        validation: Handling of undeclared fields.
     """
 
     field_manager: str = ""
@@ -356,7 +334,6 @@ class WriteQuery:
         """Read the options from a query.
 
         Args:
-            query: The query.
             kind: The kind of the options, for messages: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
 
         Raises:
@@ -380,7 +357,6 @@ def read_dry_run(given: list[str], kind: str) -> bool:
 
     Args:
         given: The values of the option `dryRun`.
-        kind: The kind of the options, for messages.
 
     Raises:
         InvalidError: If a value is not `All`.
@@ -398,17 +374,10 @@ class RequestContext:
     """A request for a resource.
 
     Args:
-        method: The HTTP method.
-        path: The parsed path.
-        kind: The resource that the path names.
-        query: Query parameters.
-        body: Request body.
         content_type: The `Content-Type` header.
         user_agent: The `User-Agent` header.
-        media: Media type of the response.
         now: The instant of the request; aware.
         warn: Called with each warning to send with the response.
-        user: The user of the request.
     """
 
     method: str
@@ -451,13 +420,7 @@ class RequestContext:
 
 
 def object_response(context: RequestContext, manifest: Manifest, code: int = 200) -> Response:
-    """Return the response with one object, in the representation that the client asked for.
-
-    Args:
-        context: The request.
-        manifest: The object.
-        code: HTTP status.
-    """
+    """Return the response with one object, in the representation that the client asked for."""
     body = manifest
     require_form(context.media, context.kind, listed=False)
     if context.media.form is Form.TABLE and "metadata" in manifest and context.subresource is not Subresource.SCALE:

@@ -46,13 +46,7 @@ def read_object(body: bytes, content_type: str, kind: str, version: str) -> Mani
     """Read the object of a create or an update.
 
     Args:
-        body: The body.
         content_type: Its `Content-Type`.
-        kind: The expected kind, for messages.
-        version: Its version, for messages.
-
-    Returns:
-        The object.
 
     Raises:
         BadRequestError: If the media type is unknown, or the body is not an object.
@@ -98,7 +92,6 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
     """Read a patch.
 
     Args:
-        body: The body.
         content_type: Its `Content-Type`.
 
     Returns:
@@ -222,9 +215,6 @@ def _require_depth(value: Any, body: bytes) -> None:
 
 def duplicates(body: bytes) -> list[str]:
     """Return the fields that occur more than once in a JSON body.
-
-    Args:
-        body: The body.
 
     Returns:
         Their paths, in the order of the body; an empty list if the body is not JSON.

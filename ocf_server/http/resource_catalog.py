@@ -34,10 +34,8 @@ class TableColumn:
     """A column of a table.
 
     Args:
-        name: Its heading.
         type: `string`, `integer`, `number`, `boolean` or `date`.
         format: OpenAPI format of the value; `name` for the name of an object.
-        description: Description of the column.
         priority: 0 for a column that is always shown; others are shown on demand.
         path: JSON path of the value, for columns of custom kinds; empty if a printer writes the cell.
     """
@@ -55,11 +53,7 @@ class SubresourceInfo:
     """A subresource.
 
     Args:
-        name: Its name in paths.
-        verbs: The verbs it supports.
         group: API group of the object in its responses; empty, like the next two, for that of the resource.
-        version: API version of that object.
-        kind: Kind of that object.
     """
 
     name: str
@@ -75,16 +69,8 @@ class ServedResource:
 
     Args:
         group: API group; empty for the core group.
-        version: API version.
-        kind: Kind.
-        plural: Resource name.
-        singular: Singular resource name.
         namespaced: Whether its objects are namespaced.
-        verbs: The verbs it supports.
-        short_names: Short resource names.
         categories: Categories that include it, for example `all`.
-        subresources: Its subresources.
-        columns: The columns of its table.
         custom: Whether it is a custom kind.
         stored: The version in which objects of a custom kind are stored.
         schema: Schema of the objects of a custom kind; None if it has no schema.
@@ -134,8 +120,6 @@ class RemoteVersion:
     """A version that an aggregated API server serves.
 
     Args:
-        group: API group.
-        version: API version.
         resources: Its resources, as of the last answer of the server; empty before the first one.
         available: Whether the server can be reached.
     """
@@ -152,7 +136,6 @@ class Catalog:
 
     Args:
         kinds: The resources of this server, grouped by API group, with the preferred version first.
-        remote: The versions of aggregated API servers.
     """
 
     kinds: tuple[ServedResource, ...]

@@ -86,12 +86,7 @@ class Serializer(Protocol):
         ...
 
     def event(self, event: str, document: bytes) -> bytes:
-        """Return an event of a watch.
-
-        Args:
-            event: What happened.
-            document: The bytes of the object.
-        """
+        """Return an event of a watch."""
         ...
 
     async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -99,17 +94,12 @@ class Serializer(Protocol):
 
         Args:
             head: The list without its items; its last entry is the empty list of items.
-            items: The bytes of each item.
         """
         ...
 
 
 def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield parts of a response in groups of about the size `PIECE`.
-
-    Args:
-        parts: The parts.
-    """
+    """Yield parts of a response in groups of about the size `PIECE`."""
     group: list[bytes] = []
     size = 0
     for part in parts:
@@ -123,11 +113,7 @@ def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 async def _yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
-    """Yield groups of items, as `grouped`; other requests run between two of them.
-
-    Args:
-        items: The items.
-    """
+    """Yield groups of items, as `grouped`; other requests run between two of them."""
     for group in _grouped(items):
         yield group
         await asyncio.sleep(0)
@@ -219,11 +205,7 @@ def _protobuf() -> Serializer:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A list that is sent piece by piece, so that other requests run in between.
-
-    Args:
-        pieces: The bytes.
-    """
+    """A list that is sent piece by piece, so that other requests run in between."""
 
     pieces: tuple[bytes, ...]
 
@@ -234,9 +216,6 @@ class Response:
 
     Args:
         body: JSON values, `Pieces`, or text or bytes to send unchanged.
-        code: HTTP status.
-        media: Media type of the body.
-        headers: Additional headers.
     """
 
     body: Any
@@ -257,11 +236,7 @@ def error_response(error: ApiError, media: Media | None = None) -> Response:
 
 
 def serializer_of(media: Media) -> Serializer:
-    """Return the serializer of a response.
-
-    Args:
-        media: Its media type, in JSON or protobuf.
-    """
+    """Return the serializer of a response."""
     if media.encoding is not Encoding.PROTOBUF:
         return JSON
     return _protobuf()
@@ -269,9 +244,6 @@ def serializer_of(media: Media) -> Serializer:
 
 def write_body(response: Response) -> tuple[bytes, str]:
     """Write the body of a response.
-
-    Args:
-        response: The response.
 
     Returns:
         The bytes and their content type.
@@ -346,12 +318,7 @@ Event: TypeAlias = WatchEvent | StoredEvent
 
 @dataclass(frozen=True, slots=True)
 class ObjectEncoder:
-    """Encoder of the objects of one list or watch.
-
-    Args:
-        kind: Their kind, in the requested version.
-        serializer: Writes them.
-    """
+    """Encoder of the objects of one list or watch."""
 
     kind: ServedResource
     serializer: Serializer
@@ -374,8 +341,6 @@ class StoredObjectEncoder(ObjectEncoder):
     """Encoder of objects of the store, as they are stored.
 
     Args:
-        registry: The registry of the server.
-        resource: The kind, in the requested version.
         encodings: The encodings for the present schema of the kind.
     """
 

@@ -46,9 +46,6 @@ _REASONS: Final = {
 def status_of(error: ApiError) -> Manifest:
     """Return the `Status` for an error.
 
-    Args:
-        error: The error.
-
     Returns:
         The `Status`.
 
@@ -151,7 +148,6 @@ def bad_body(kind: str, problem: str, body: bytes) -> ApiError:
     """Return the error for a body that is not an object.
 
     Args:
-        kind: The expected kind.
         problem: The problem with the body.
         body: The body; the message shows its start.
     """
@@ -172,9 +168,6 @@ def bad_option(options: str, name: str, seen: str, allowed: tuple[str, ...]) -> 
 
     Args:
         options: The kind of the options, for example `CreateOptions`.
-        name: The option.
-        seen: Its value.
-        allowed: Its valid values.
     """
     detail = f"Unsupported value: {seen}: supported values: " + ", ".join(f'"{value}"' for value in allowed)
     problem = FieldProblem(name, detail)

@@ -36,10 +36,6 @@ def _find(path: str, value: Any) -> list[Any]:
 
     Args:
         path: The path, for example `.status.conditions[?(@.type=="Ready")].status`.
-        value: JSON value that the path starts at.
-
-    Returns:
-        The values found, in order.
 
     Example:
         >>> _find('.c[?(@.type=="Ready")].status', {"c": [{"type": "Ready", "status": "True"}]})
@@ -105,12 +101,6 @@ class TableOptions:
 def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
     """Render objects as a table.
 
-    Args:
-        kind: Their kind.
-        items: The objects.
-        metadata: The metadata of the list.
-        options: Options of the table.
-
     Returns:
         The `Table`.
     """
@@ -127,13 +117,7 @@ def _heading(column: TableColumn) -> Manifest:
 
 
 def table_row(kind: ServedResource, item: Manifest, options: TableOptions) -> Manifest:
-    """Render the row of an object.
-
-    Args:
-        kind: Its kind.
-        item: The object.
-        options: Options of the table.
-    """
+    """Render the row of an object."""
     # A bookmark has no cells; clients only read the resource version of its row.
     found = cells(kind, item, options.now) if "name" in item["metadata"] else []
     if options.include == "None":
@@ -145,8 +129,6 @@ def cells(kind: ServedResource, item: Manifest, now: datetime) -> list[Any]:
     """Render the cells of an object.
 
     Args:
-        kind: Its kind.
-        item: The object.
         now: The instant of the request; aware.
 
     Returns:

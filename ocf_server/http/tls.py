@@ -13,7 +13,6 @@ class ServingTls:
     """The TLS configuration of a server.
 
     Args:
-        context: Presents the serving certificate.
         authority: The certificate of the authority that issued it, as PEM.
     """
 
@@ -23,9 +22,6 @@ class ServingTls:
     @classmethod
     def issue(cls, *hosts: str) -> "ServingTls":
         """Make an authority, and a serving certificate for some hosts; both are valid for years and kept in memory.
-
-        Args:
-            hosts: DNS names and IP addresses.
 
         Raises:
             ConfigError: If trustme, which issues certificates, is not installed.

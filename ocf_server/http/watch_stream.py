@@ -89,12 +89,6 @@ def watch_of_path(
 ) -> tuple[ResourcePath, Mapping[str, str]]:
     """Return the request that a deprecated path of a watch, `/api/v1/watch/pods/web`, stands for.
 
-    Args:
-        method: The HTTP method.
-        path: The path.
-        query: Query parameters.
-        kind: The resource that the path names.
-
     Returns:
         The path of the collection, and the query with `watch` and the name as field selector.
 
@@ -126,15 +120,10 @@ async def open_stream(
     """Start a watch.
 
     Args:
-        backend: The cluster.
-        context: The request.
         halts: Each ends the watch when it is set.
 
     Returns:
         The bytes of its events.
-
-    Raises:
-        ApiError: If the watch is rejected.
     """
     options = ListQuery.read(context.query)
     encoder = StoredObjectEncoder.of(context.kind, serializer_of(context.media), backend.registry)

@@ -31,9 +31,6 @@ _PARTS: Final[Mapping[Subresource | None, Mapping[str, str]]] = {
 def read_sent(context: RequestContext) -> Manifest:
     """Return the object in the body of a request; fields that follow from the path are optional and are set.
 
-    Args:
-        context: The request.
-
     Raises:
         BadRequestError: If the body is not an object of the kind and the namespace in the path.
     """
@@ -84,15 +81,7 @@ def _foreign(sent: Manifest, context: RequestContext) -> Exception:
 
 
 async def handle_create(backend: Backend, context: RequestContext) -> Response:
-    """Return the response to a create of an object or of a subresource.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Return the response to a create of an object or of a subresource."""
     options = WriteQuery.read(context.query, "CreateOptions")
     sent, part = read_sent(context), context.subresource
     if part is not None:
@@ -136,15 +125,7 @@ def _named(context: RequestContext, sent: Manifest) -> Manifest:
 
 
 async def handle_update(backend: Backend, context: RequestContext) -> Response:
-    """Return the response to an update, which creates a missing object if its kind allows that.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Return the response to an update, which creates a missing object if its kind allows that."""
     options = WriteQuery.read(context.query, "UpdateOptions")
     sent = _named(context, read_sent(context))
     if context.subresource is Subresource.SCALE:
@@ -157,15 +138,7 @@ async def handle_update(backend: Backend, context: RequestContext) -> Response:
 
 
 async def handle_patch(backend: Backend, context: RequestContext) -> Response:
-    """Return the response to a patch of any type, among them a server-side apply.
-
-    Args:
-        backend: The cluster.
-        context: The request.
-
-    Raises:
-        ApiError: If the request is rejected.
-    """
+    """Return the response to a patch of any type, among them a server-side apply."""
     patch_type, patch = read_patch(context.body, context.content_type)
     options = WriteQuery.read(context.query, "PatchOptions")
     if patch_type is None:

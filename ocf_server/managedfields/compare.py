@@ -36,14 +36,7 @@ class Changes:
         return union(self.modified, self.added)
 
     def without(self, fields: FieldSet) -> "Changes":
-        """Return the changes without some fields and all fields below them.
-
-        Args:
-            fields: The fields to omit.
-
-        Returns:
-            The remaining changes.
-        """
+        """Return the changes without some fields and all fields below them."""
         return Changes(
             removed=recursive_difference(self.removed, fields),
             modified=recursive_difference(self.modified, fields),
@@ -53,11 +46,6 @@ class Changes:
 
 def compare(left: Any, right: Any, kind: Type) -> Changes:
     """Compare two states of a value.
-
-    Args:
-        left: The first state.
-        right: The second state.
-        kind: Their type.
 
     Returns:
         The differences, in the smallest fields that can have owners.

@@ -75,7 +75,6 @@ class ManagerIdentifier(NamedTuple):
     """Identity of a field manager.
 
     Args:
-        name: Name of the field manager.
         operation: `Apply` or `Update`.
         api_version: Version that the manager writes; empty for an apply, which is the same manager in every version.
         subresource: Subresource that the manager writes; empty for the object itself.
@@ -114,8 +113,6 @@ class ManagerEntry:
     """Fields that a manager owns.
 
     Args:
-        fields: The fields.
-        api_version: The version of the fields.
         time: Time of the last change by the manager; empty if not recorded.
     """
 
@@ -147,9 +144,6 @@ def read_entries(entries: list[Any] | None) -> Managed:
 
     Args:
         entries: Its value; None is read as empty.
-
-    Returns:
-        The managers.
 
     Raises:
         ValueError: If an entry is malformed.
@@ -210,12 +204,7 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     Args:
         live: The object before, without managed fields; an empty object for a create.
         new: The object after, without managed fields.
-        kind: Their type.
-        managed: The managers before.
-        manager: The manager that writes.
-        api_version: The version of the objects.
         ignored: Fields that this request cannot write.
-        now: The time to record.
         in_version: Converts the objects to the versions that other managers write.
 
     Returns:
@@ -253,14 +242,8 @@ def applied(  # noqa: PLR0913 (the facts of one request)
 
     Args:
         live: The live object, without managed fields; an empty object if it does not exist.
-        config: The applied manifest.
-        kind: Their type.
-        managed: The managers before.
-        manager: The manager that applies.
-        api_version: The version of the objects.
         force: Take over fields that other managers own, instead of a conflict.
         ignored: Fields that this request cannot write.
-        now: The time to record.
         empty: The empty object of the kind.
         in_version: Converts the objects to the versions that other managers write.
 

@@ -56,9 +56,6 @@ def key_element(fields: Sequence[tuple[str, Any]]) -> str:
     Args:
         fields: Its key fields, sorted by name, with their values.
 
-    Returns:
-        The path element.
-
     Example:
         >>> key_element([("containerPort", 80), ("protocol", "TCP")])
         'k:{"containerPort":80,"protocol":"TCP"}'
@@ -68,12 +65,6 @@ def key_element(fields: Sequence[tuple[str, Any]]) -> str:
 
 def value_element(value: Any) -> str:
     """Return the path element of an item of a set.
-
-    Args:
-        value: The item.
-
-    Returns:
-        The path element.
 
     Example:
         >>> value_element("example.com/finalizer")
@@ -108,10 +99,6 @@ def insert(fields: FieldSet, path: Sequence[str]) -> None:
 
 def contains(fields: FieldSet, path: Sequence[str]) -> bool:
     """Return whether a field is in a set.
-
-    Args:
-        fields: The set.
-        path: Path elements from the root.
 
     Returns:
         Whether the set contains exactly this field; fields below or above it do not count.
@@ -236,10 +223,6 @@ def _intersect_node(left: FieldSet, right: FieldSet) -> FieldSet | None:
 def subset(fields: FieldSet, element: str) -> FieldSet:
     """Return the fields of a set below a path element.
 
-    Args:
-        fields: The set.
-        element: The path element.
-
     Returns:
         The set of these fields, with paths that start below the element; empty if there are none.
     """
@@ -253,7 +236,6 @@ def with_named_fields(fields: FieldSet, kind: Type) -> FieldSet:
     """Add every declared struct field that has fields below it in the set.
 
     Args:
-        fields: The set.
         kind: Type of the value that the set describes.
 
     Returns:
@@ -305,9 +287,6 @@ def _value_rank(value: Any) -> tuple[int, Any]:
 def serialized(fields: FieldSet) -> FieldSet:
     """Return a set in the order in which an API server writes it: each field itself, then those below it by `_rank`.
 
-    Args:
-        fields: The set.
-
     Returns:
         The same fields; the set itself if it is in that order.
 
@@ -328,10 +307,6 @@ def serialized(fields: FieldSet) -> FieldSet:
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the paths of the fields of a set.
 
-    Args:
-        fields: The set.
-        prefix: Path elements to prepend to each path.
-
     Yields:
         The path of each field: sorted, and the fields of a level before the fields below them.
     """
@@ -346,12 +321,6 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 def path_text(path: Sequence[str]) -> str:
     """Return the text of a path in error messages.
-
-    Args:
-        path: Path elements.
-
-    Returns:
-        The text.
 
     Example:
         >>> path_text(["f:spec", "f:containers", 'k:{"name":"web"}', "f:image"])

@@ -18,9 +18,7 @@ def merge(live: Any, applied: Any, kind: Type) -> Any:
     """Merge an applied value into the live one.
 
     Args:
-        live: The live value.
         applied: The applied value; its fields replace those of the live value.
-        kind: Their type.
 
     Returns:
         The merged value; the live value itself if nothing changes.
@@ -134,9 +132,7 @@ def remove(value: Any, fields: FieldSet, kind: Type) -> Any:
     """Return a value without some fields.
 
     Args:
-        value: The value.
         fields: The fields to remove, with paths that start at the value.
-        kind: Its type.
 
     Returns:
         The value without the fields. A map or list that becomes empty is null, as on a real API server.

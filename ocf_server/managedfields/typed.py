@@ -25,7 +25,6 @@ def deduce(value: Any, kind: Anything) -> Scalar | ListType | MapType:
     """Return the type of a value without a declared type.
 
     Args:
-        value: The value.
         kind: Whether maps in it are granular.
 
     Returns:
@@ -54,10 +53,6 @@ def item_element(kind: ListType, item: Any) -> str:
 
     Args:
         kind: Type of the list; not an atomic list.
-        item: The item.
-
-    Returns:
-        The path element.
 
     Raises:
         ElementError: If the item has no key, or its type cannot be an item of such a list.
@@ -83,10 +78,6 @@ def item_element(kind: ListType, item: Any) -> str:
 
 def type_problems(value: Any, kind: Type) -> list[str]:
     """Check the types of an applied manifest, or of a part of one.
-
-    Args:
-        value: The value.
-        kind: Its type.
 
     Returns:
         The errors, `<path>: <problem>`, with the texts of a real API server; empty if the manifest is valid.
@@ -197,7 +188,6 @@ def field_set(value: Any, kind: Type) -> FieldSet:
 
     Args:
         value: The manifest, or a part of one; it must match its type.
-        kind: Its type.
 
     Returns:
         The set: leaves, items of keyed lists and sets, empty maps, nulls, and undeclared fields.

@@ -22,12 +22,6 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
 
     Args:
         document: The document; it is not changed.
-        change: The patch.
-        patch_type: Type of the patch.
-        kind: Type of the document.
-
-    Returns:
-        The patched document.
 
     Raises:
         BadRequestError: If the patch is malformed for its type.

@@ -38,7 +38,6 @@ def merge_patch(document: Any, patch: Any) -> Any:
     """Apply a JSON merge patch.
 
     Args:
-        document: The document.
         patch: The patch; null removes a member, and a list replaces a list.
 
     Returns:
@@ -68,10 +67,6 @@ def _without_nulls(value: Any) -> Any:
 
 def json_patch(document: Any, operations: list[Any]) -> Any:
     """Apply a JSON patch.
-
-    Args:
-        document: The document.
-        operations: The operations, in order.
 
     Returns:
         The patched document, which shares nothing with the given one.

@@ -40,7 +40,6 @@ def strategic_patch(document: Any, patch: Any, kind: Type) -> Any:
     Args:
         document: The object; it is not changed.
         patch: The patch; it is not changed.
-        kind: Type of the object.
 
     Returns:
         The patched object, which shares nothing with either.

@@ -28,7 +28,6 @@ class UnavailableError(Exception):
 
     Args:
         reason: Reason of the condition `Available`.
-        message: Message of the condition.
     """
 
     def __init__(self, reason: str, message: str) -> None:
@@ -41,11 +40,7 @@ def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
 
 
 def api_service_problems(manifest: Manifest) -> Iterator[FieldProblem]:
-    """Yield what is invalid in an APIService.
-
-    Args:
-        manifest: The APIService.
-    """
+    """Yield what is invalid in an APIService."""
     spec = manifest["spec"]
     group, version = spec.get("group") or "", spec.get("version") or ""
     wanted, name = f"{version}.{group}", manifest["metadata"].get("name") or ""
@@ -90,7 +85,6 @@ def address(store: Storage, service: Mapping[str, Any]) -> tuple[str, int]:
     """Return host and port of the service of an APIService.
 
     Args:
-        store: The stored objects.
         service: The reference, with namespace, name and port.
 
     Returns:

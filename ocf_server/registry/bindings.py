@@ -26,13 +26,6 @@ def bind(
 ) -> PendingWrite[None]:
     """Bind a pod to a node, which need not exist.
 
-    Args:
-        registry: The registry of the server.
-        resource: The kind Pod.
-        key: The pod.
-        sent: The Binding.
-        options: Options of the request.
-
     Raises:
         ConflictError: If the pod is bound, is being deleted, has scheduling gates, or is not the one that the Binding
             names by uid and resourceVersion.

@@ -34,7 +34,6 @@ def read_token(text: str, newest: int) -> tuple[int, Place]:
 
     Args:
         text: A token of `write_token`.
-        newest: The present resourceVersion.
 
     Returns:
         The resourceVersion of the list, and namespace and name of the last object of the previous page.

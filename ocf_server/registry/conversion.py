@@ -85,7 +85,6 @@ def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, fil
     Args:
         manifest: The object; it is not changed.
         source: Its kind, in the version of the object.
-        target: Its kind, in the target version.
         filled: Whether to set the defaults of the target version, as for objects read from the store.
 
     Returns:
@@ -110,9 +109,7 @@ class ConversionWebhooks:
     """Calls conversion webhooks, for reads and for writes.
 
     Args:
-        cache: The objects that they have returned.
         new_uid: Returns the uid of a request.
-        client: Calls webhooks.
     """
 
     cache: ConversionCache
@@ -124,9 +121,6 @@ class ConversionWebhooks:
 
         Args:
             compute: The computation; it is repeated after each call, so it must not change anything.
-
-        Returns:
-            Its result.
 
         Raises:
             ApiError: If a webhook cannot convert an object.

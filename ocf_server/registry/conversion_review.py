@@ -30,8 +30,6 @@ class ConversionNeeded(Exception):  # noqa: N818 (a request to the caller, not a
     The caller calls the webhook, adds its response to the cache, and repeats the computation.
 
     Args:
-        manifests: The objects, in one version.
-        target: Their kind, in the other version.
         webhook: The `spec.conversion.webhook` of their definition.
     """
 
@@ -45,9 +43,6 @@ def converting(compute: Callable[[], Result]) -> Generator[ConversionNeeded, Man
 
     Args:
         compute: The computation; it is repeated after each call, so it must not change anything.
-
-    Returns:
-        Its result.
     """
     while True:
         try:
@@ -89,11 +84,7 @@ def conversion_review(needed: ConversionNeeded, uid: str) -> Manifest:
     """Return the ConversionReview to send to a webhook.
 
     Args:
-        needed: The objects and their target version.
         uid: Identifies the request; the response must repeat it.
-
-    Returns:
-        The ConversionReview.
 
     Raises:
         ApiError: If the webhook supports no version of ConversionReview that the API server supports.
@@ -114,9 +105,7 @@ def converted_objects(needed: ConversionNeeded, body: Any, review: Manifest) -> 
     """Return the objects in the response of a webhook.
 
     Args:
-        needed: The objects that were sent.
         body: The body of the response, as JSON.
-        review: The ConversionReview that was sent.
 
     Returns:
         The objects in the target version, with the metadata of those that were sent, except labels and annotations.

@@ -40,16 +40,12 @@ def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     """Evict a pod, bind it to a node, or issue a token for a service account.
 
     Args:
-        registry: The registry of the server.
         manifest: The Eviction, Binding or TokenRequest, under the apiVersion, kind and name of the object; it is not
             changed.
         options: Options of the request, with the subresource.
 
     Returns:
         A Status, or the TokenRequest with the token.
-
-    Raises:
-        ApiError: If the API server rejects the request.
     """
     resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     try:

@@ -31,7 +31,6 @@ def drop_disabled_fields(manifest: Manifest, kind: tuple[str, str]) -> None:
 
     Args:
         manifest: An object; it is changed if it contains a pod, or is a lease.
-        kind: Its group and kind.
     """
     if kind == LEASE:
         drop_election_fields(manifest, {})

@@ -39,7 +39,6 @@ class EncodingCache:
         """Return the encoding of one state of an object, or None.
 
         Args:
-            resource_version: Resource version of the state.
             form: API version, or another name of what was encoded.
         """
         known = self._present.get(resource_version)
@@ -52,7 +51,6 @@ class EncodingCache:
         Args:
             resource_version: As for `find`.
             form: As for `find`.
-            encoded: The encoding.
             present: Whether it is kept until the state is replaced; otherwise only while it is recent.
         """
         if present:

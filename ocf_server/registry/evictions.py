@@ -33,13 +33,6 @@ def evict(
 ) -> PendingWrite[None]:
     """Evict a pod: delete it, unless a PodDisruptionBudget does not allow that now.
 
-    Args:
-        registry: The registry of the server.
-        resource: The kind Pod.
-        key: The pod.
-        sent: The Eviction.
-        options: Options of the request.
-
     Raises:
         TooManyRequestsError: If a budget does not allow the eviction now.
         ServerError: If several budgets select the pod.

@@ -50,10 +50,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     """Store a new object.
 
     Args:
-        registry: The registry of the server.
-        resource: The object's kind.
         new: The object, defaulted, with its managed fields; it belongs to the store afterwards.
-        options: Options of the request.
 
     Returns:
         The object as stored; it must not be changed.
@@ -156,11 +153,8 @@ def update(
     """Replace a stored object.
 
     Args:
-        registry: The registry of the server.
-        resource: The object's kind.
         live: The stored object, in the version of the kind.
         new: The new object, defaulted, with its managed fields; it belongs to the store afterwards.
-        options: Options of the request.
         reviewed: Whether the caller requests admission itself, for another object (a Scale).
 
     Returns:
@@ -294,10 +288,7 @@ def delete(
     """Delete a stored object, or set its deletionTimestamp while finalizers or a grace period block the deletion.
 
     Args:
-        registry: The registry of the server.
-        resource: The object's kind.
         live: The stored object, in the version of the kind.
-        options: Options of the request.
         preconditions: Preconditions of the delete; None for none.
         propagation: Propagation policy for the dependents; None for the default of the kind.
         grace_period_seconds: Grace period of a pod on a node; None for that of the pod.

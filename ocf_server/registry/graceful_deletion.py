@@ -16,7 +16,6 @@ def grace_period(live: Manifest, requested: int | None) -> int:
     """Return the grace period of a delete in seconds.
 
     Args:
-        live: The stored object.
         requested: The grace period of the request; None for that of the pod.
 
     Example:
@@ -51,7 +50,6 @@ def deletion_time(metadata: Manifest, seconds: int) -> str:
 
     Args:
         metadata: The metadata of an object that is being deleted.
-        seconds: The new grace period.
     """
     begun = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=metadata["deletionGracePeriodSeconds"])
     return format_time(begun + timedelta(seconds=seconds))

@@ -96,7 +96,6 @@ def _prepare_status(new: Manifest, live: Manifest) -> None:
 
     Args:
         new: The Pod with the new status; it is changed.
-        live: The stored Pod.
     """
     status, before = new.setdefault("status", {}), live.get("status", {})
     drop_disabled_status(status)

@@ -61,7 +61,6 @@ def condition_errors(conditions: Sequence[_Fields], path: str, *, params: bool =
 
     Args:
         conditions: The conditions, each with a name and an expression.
-        path: Path of the list.
         params: Whether the expressions can use the parameters of a policy.
 
     Yields:

@@ -23,11 +23,6 @@ BATCH: Final = 500
 async def read_page(registry: Registry, resource: ApiResource, options: ListOptions) -> ObjectList:
     """Return one page of the objects of a kind.
 
-    Args:
-        registry: The registry of the server.
-        resource: The kind, in the requested version.
-        options: Options of the list.
-
     Returns:
         The page. Its items are those of the store, in the version in which they are stored: they must not be changed,
         and `Registry.shown` converts them.

@@ -40,14 +40,11 @@ class Review:
     """Planned write that waits for admission.
 
     Args:
-        phase: The admission phase.
-        operation: The operation.
         resource: The kind, in the version of the request.
         namespace: Namespace of the object; empty if it is cluster-scoped.
         name: Name of the object; empty if it is not yet generated.
         object: The new object; None for a delete.
         old: The stored object; None for a create.
-        options: Options of the request.
     """
 
     phase: Phase
@@ -73,9 +70,6 @@ class ObjectChangedError(Exception):
 
 def run_without_admission(write: PendingWrite[Result]) -> Result:
     """Run a write without admission.
-
-    Args:
-        write: The write.
 
     Returns:
         The result of the write.

@@ -13,7 +13,6 @@ def with_condition(pod: Manifest, now: str, **content: str) -> Manifest:
     Args:
         pod: The pod; it is not changed.
         now: The instant, which is the lastTransitionTime if the status of the condition changes.
-        **content: The fields of the condition.
 
     Example:
         >>> pod = with_condition({}, "2026-01-31T12:00:00Z", type="PodScheduled", status="True")

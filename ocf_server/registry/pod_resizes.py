@@ -27,7 +27,6 @@ def resized(new: Mapping[str, Any], live: Mapping[str, Any]) -> Json | None:
     """Return the spec of a pod with the new resources of its containers.
 
     Args:
-        new: The spec of the request.
         live: The live spec; it is not changed.
 
     Returns:
@@ -50,12 +49,7 @@ def _with_resources(new: Json, live: Json) -> Json:
 
 
 def problems(new: Manifest, live: Manifest) -> Iterator[FieldProblem]:
-    """Yield what is invalid in a resize.
-
-    Args:
-        new: The pod after it.
-        live: The pod before it.
-    """
+    """Yield what is invalid in a resize."""
     before = live["status"].get("qosClass") or qos_class(live["spec"])
     if before != qos_class(new["spec"]):
         yield FieldProblem("spec", f'Invalid value: "{before}": Pod QOS Class may not change as a result of resizing')
@@ -117,9 +111,6 @@ def _without(container: Json) -> Json:
 
 def qos_class(spec: Mapping[str, Any]) -> str:
     """Return the quality of service class of a pod.
-
-    Args:
-        spec: Its spec.
 
     Example:
         >>> amounts = {"cpu": "1", "memory": "1Gi"}

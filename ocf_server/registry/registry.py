@@ -74,10 +74,8 @@ class Registry:
     """The state of an embedded server.
 
     Args:
-        store: The stored objects.
         custom: Custom kinds without a CustomResourceDefinition in the store, by group, version and kind.
         now: The clock; returns an aware instant in UTC.
-        random: Source of uids and generated names.
     """
 
     store: Storage
@@ -104,13 +102,6 @@ class Registry:
 
     def resource(self, api_version: str, kind: str) -> ApiResource:
         """Return a served kind.
-
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-
-        Returns:
-            The kind in that version.
 
         Raises:
             NotFoundError: If the version of the kind is not served.
@@ -286,7 +277,6 @@ class Registry:
 
         Args:
             resource: The kind, in the version of the object.
-            place: Namespace and name of the object.
             manifest: The object; it belongs to the store afterwards.
 
         Returns:

@@ -66,10 +66,7 @@ def require_known(
     """Check a request for unknown and duplicate fields.
 
     Args:
-        manifest: The manifest of the request.
-        resource: Its kind.
         options: Options of the request; its field validation ignores such fields, warns of them, or rejects them.
-        rejected: Builds the error from the message.
         by_name: Report the fields sorted by name, as for the result of a patch, where no client wrote them in an order.
 
     Raises:
@@ -92,7 +89,6 @@ def report_unknown(
     """Report unknown fields, and the duplicate fields of a request.
 
     Args:
-        unknown: Paths of the unknown fields.
         options: As for `require_known`.
         rejected: As for `require_known`.
         custom: Whether the kind is a custom one.

@@ -89,10 +89,6 @@ def scale_of(parent: Manifest, resource: ApiResource) -> Manifest:
 
     Args:
         parent: The workload; it is not changed.
-        resource: Its kind.
-
-    Returns:
-        A new Scale.
 
     Raises:
         NotFoundError: If the kind does not have a scale subresource.
@@ -228,16 +224,10 @@ def update_scale(registry: Registry, key: ObjectKey, sent: Manifest, options: Wr
     """Replace the Scale of a workload.
 
     Args:
-        registry: The registry of the server.
-        key: The workload.
         sent: The Scale; it is not changed.
-        options: Options of the request.
 
     Returns:
         The Scale after the write.
-
-    Raises:
-        ApiError: If the API server rejects the request.
     """
     resource = registry.resource(key.api_version, key.kind)
     live = registry.find(resource, key)

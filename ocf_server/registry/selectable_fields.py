@@ -68,7 +68,6 @@ def selectable(resource: ApiResource, path: str) -> _Read:
 
     Args:
         resource: The kind, in the version of the request.
-        path: Path of the field in the selector.
 
     Returns:
         A function that returns the value of the field, as text, for an object of that kind and version.

@@ -19,7 +19,6 @@ def selection(resource: ApiResource, label_selector: str, field_selector: str) -
     """Parse the selectors of a request.
 
     Args:
-        resource: The requested kind.
         label_selector: The label selector, `app=web,tier in (front,back),!canary`; empty selects everything.
         field_selector: The field selector, `metadata.name=web`; empty selects everything.
 

@@ -52,10 +52,7 @@ def issue(
     """Issue a token for a service account.
 
     Args:
-        registry: The registry of the server.
-        key: The service account.
         sent: The TokenRequest; it is not changed.
-        options: Options of the request.
 
     Returns:
         The TokenRequest with the token in its status.
@@ -232,8 +229,6 @@ def authenticate(registry: Registry, token: str, audiences: tuple[str, ...] = ()
     """Return the user of a token.
 
     Args:
-        registry: The registry of the server.
-        token: The token.
         audiences: The audiences of the reader; empty for those of the API server.
 
     Returns:

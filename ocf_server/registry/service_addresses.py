@@ -114,7 +114,6 @@ def allocate_addresses(
     Args:
         spec: The spec; it is changed.
         before: The stored spec, whose addresses are kept; None for a new Service.
-        store: The stored objects.
         dry_run: Whether the Service is not stored; a requested address may belong to another Service then.
 
     Returns:

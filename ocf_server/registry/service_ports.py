@@ -39,7 +39,6 @@ def allocate_ports(spec: dict[str, Any], before: _Spec | None, store: Storage, *
     Args:
         spec: The spec; its ports are changed.
         before: The stored spec; None for a new Service.
-        store: The stored objects.
         dry_run: Whether the Service is not stored; the range is not checked then.
 
     Returns:

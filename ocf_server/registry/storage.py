@@ -137,9 +137,6 @@ class Change:
     """One change of one object.
 
     Args:
-        version: Version of the store after the change.
-        kind: Kind of the object.
-        place: Namespace and name of the object.
         before: The object before the change; None if it was created.
         after: The object after the change; None if it was deleted.
     """
@@ -175,11 +172,7 @@ class _Waiter:
 
 @dataclass(slots=True)
 class Storage:
-    """Objects of a cluster.
-
-    Args:
-        history: Maximum number of changes in the log.
-    """
+    """Objects of a cluster."""
 
     history: int
     version: int = field(default=0, init=False)
@@ -259,8 +252,6 @@ class Storage:
         """Store an object under the next version.
 
         Args:
-            kind: Its kind.
-            place: Its namespace and name.
             manifest: The object; it belongs to the store afterwards.
 
         Returns:
@@ -324,7 +315,6 @@ class Storage:
         """Return the objects of a kind in order; to be read before the next change of the store.
 
         Args:
-            kind: Their kind.
             namespace: Their namespace; empty for all.
             version: The version at which to list them; the log must still contain the changes since then. None for the
                 present one.
@@ -345,7 +335,6 @@ class Storage:
         """Wait for the next change of a kind.
 
         Args:
-            kind: The kind.
             latest: A version at which a change of any kind ends the wait.
             deadline: Time of the event loop at which the wait ends; None for never.
 

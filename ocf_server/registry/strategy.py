@@ -155,7 +155,6 @@ def ignored_fields(resource: ApiResource, subresource: Subresource | None) -> Fi
     """Return the fields that a request cannot write and therefore never owns.
 
     Args:
-        resource: The kind.
         subresource: Subresource of the request; None for the object itself.
 
     Returns:
@@ -187,7 +186,6 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
 
     Args:
         new: The object; it is changed.
-        resource: Its kind.
         empty: The empty object of the kind.
     """
     if "status" in resource.subresources:
@@ -208,8 +206,6 @@ def prepare_update(
 
     Args:
         new: The new object of the request; it is changed.
-        live: The live object.
-        resource: Its kind.
         subresource: Subresource of the request; None for the object itself.
         now: The time, as objects contain it.
 
@@ -264,8 +260,6 @@ def update_warnings(new: Manifest, resource: ApiResource, subresource: Subresour
     """Yield the warnings of a valid update.
 
     Args:
-        new: The object to store.
-        resource: Its kind.
         subresource: Subresource of the request; None for the object itself.
     """
     if subresource is Subresource.STATUS and (warnings := STATUS_WARNINGS.get(_key(resource))):

@@ -46,10 +46,6 @@ _NAMES: Final = {"APIService.apiregistration.k8s.io": (path_segment, path_segmen
 def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProblem]:
     """Validate a new object.
 
-    Args:
-        manifest: The object.
-        resource: Its kind.
-
     Returns:
         The violations; empty if the object is valid.
     """
@@ -66,9 +62,6 @@ def update_problems(
     """Validate an update of an object.
 
     Args:
-        manifest: The new object.
-        live: The live object.
-        resource: Its kind.
         subresource: Subresource of the request; None for the object itself.
 
     Returns:

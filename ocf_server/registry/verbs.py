@@ -140,15 +140,10 @@ def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     """Create an object.
 
     Args:
-        registry: The registry of the server.
         manifest: The object; it is not changed.
-        options: Options of the request.
 
     Returns:
         The object as stored; it must not be changed.
-
-    Raises:
-        ApiError: If the API server rejects the request.
     """
     resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "create")
@@ -164,15 +159,11 @@ def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     """Replace an object, or its status.
 
     Args:
-        registry: The registry of the server.
         manifest: The object; it is not changed.
         options: Options of the request; the subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
-
-    Raises:
-        ApiError: If the API server rejects the request.
     """
     resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "update")
@@ -222,17 +213,11 @@ def patch(
     """Patch an object, or its status.
 
     Args:
-        registry: The registry of the server.
-        key: The object.
         change: The patch; it is not changed.
-        patch_type: Type of the patch.
         options: Options of the request; the subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
-
-    Raises:
-        ApiError: If the API server rejects the request.
     """
     resource = registry.resource(key.api_version, key.kind)
     require_verb(resource, "patch")
@@ -363,15 +348,11 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
     """Apply an object, or its status.
 
     Args:
-        registry: The registry of the server.
         manifest: The applied manifest; it is not changed.
         options: Options of the request; the subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
-
-    Raises:
-        ApiError: If the API server rejects the request.
     """
     resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "patch")

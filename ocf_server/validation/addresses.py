@@ -32,9 +32,6 @@ def parse_address(text: str) -> Address | None:
 
     Numbers of an IPv4 address may have leading zeros, and an IPv4-mapped IPv6 address is an IPv4 address.
 
-    Args:
-        text: The address.
-
     Example:
         >>> parse_address("010.0.0.1"), parse_address("::ffff:10.0.0.1"), parse_address("10.0.0")
         (IPv4Address('10.0.0.1'), IPv4Address('10.0.0.1'), None)
@@ -50,9 +47,6 @@ def parse_address(text: str) -> Address | None:
 
 def parse_network(text: str) -> Network | None:
     """Return a CIDR as the API server reads it, without the bits of the host, or None if it is malformed.
-
-    Args:
-        text: The CIDR.
 
     Example:
         >>> parse_network("10.0.0.1/8"), parse_network("10.0.0.0")
@@ -83,8 +77,6 @@ def address_errors(text: str, path: str, *, canonical: bool = False) -> Iterator
     """Yield the errors of an IP address.
 
     Args:
-        text: The address.
-        path: Its field.
         canonical: Whether only the canonical form is valid, as in newer fields.
     """
     address = parse_address(text)
@@ -99,12 +91,7 @@ def address_errors(text: str, path: str, *, canonical: bool = False) -> Iterator
 
 
 def network_errors(text: str, path: str) -> Iterator[FieldError]:
-    """Yield the errors of a CIDR.
-
-    Args:
-        text: The CIDR.
-        path: Its field.
-    """
+    """Yield the errors of a CIDR."""
     network = parse_network(text)
     address, _, length = text.partition("/")
     if network is None:
@@ -118,12 +105,7 @@ def network_errors(text: str, path: str) -> Iterator[FieldError]:
 
 
 def endpoint_errors(text: str, path: str) -> Iterator[FieldError]:
-    """Yield the errors of an address that cannot be that of an endpoint.
-
-    Args:
-        text: A valid address.
-        path: Its field.
-    """
+    """Yield the errors of an address that cannot be that of an endpoint."""
     address = parse_address(text)
     if address is None:
         yield invalid(path, text, "must be a valid IP address")

@@ -95,13 +95,7 @@ def _match_errors(what: str, value: str | None, profile: _Json, path: str) -> It
 
 
 def annotation_update_errors(new: _Json, live: _Json, path: str) -> Iterator[FieldError]:
-    """Yield the errors of an update of the annotations of a pod.
-
-    Args:
-        new: The new pod.
-        live: The stored pod.
-        path: The field of the annotations.
-    """
+    """Yield the errors of an update of the annotations of a pod."""
     after, before = new["metadata"].get("annotations") or {}, live["metadata"].get("annotations") or {}
     for changed, verb in ((before, "remove or update"), (after, "add")):
         for key in sorted(changed):

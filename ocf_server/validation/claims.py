@@ -27,7 +27,6 @@ def claim_template_errors(template: Mapping[str, Any], path: str) -> Iterator[Fi
 
     Args:
         template: The template, with `metadata` and `spec`.
-        path: Its field.
 
     Yields:
         The errors, in the order of the API server.
@@ -45,7 +44,6 @@ def claim_spec_errors(spec: Mapping[str, Any], path: str) -> Iterator[FieldError
     """Yield the errors of the spec of a claim.
 
     Args:
-        spec: The spec, decoded.
         path: Its field, `spec`.
 
     Yields:

@@ -27,13 +27,7 @@ _CLAIM_FORMAT: Final = (
 
 
 def container_status_errors(spec: _Json, status: _Json, before: _Json) -> Iterator[FieldError]:
-    """Yield the errors of containers that are not terminated any more, although they are not restarted.
-
-    Args:
-        spec: The spec of the Pod.
-        status: The new status.
-        before: The stored status.
-    """
+    """Yield the errors of containers that are not terminated any more, although they are not restarted."""
     for name, containers in _LISTS.items():
         if name != _EPHEMERAL and _all_restart(spec):
             continue
@@ -83,12 +77,7 @@ def _matches_rule(container: _Json, code: int) -> bool:
 
 
 def resource_status_errors(spec: _Json, status: _Json) -> Iterator[FieldError]:
-    """Yield the errors of the users and of the allocated resources of containers.
-
-    Args:
-        spec: The spec of the Pod.
-        status: The new status.
-    """
+    """Yield the errors of the users and of the allocated resources of containers."""
     windows = spec.get("os", {}).get("name") == "windows"
     for name in _LISTS:
         for index, container in enumerate(status.get(name) or ()):

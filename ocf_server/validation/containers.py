@@ -66,13 +66,7 @@ _WITHOUT_RESTART: Final = ("lifecycle", "livenessProbe", "readinessProbe", "star
 
 @dataclass(frozen=True, slots=True)
 class PodParts:
-    """The parts of a pod that the rules of its containers depend on.
-
-    Args:
-        spec: The spec of the pod.
-        volumes: Its valid volumes by name.
-        claims: Names of its resource claims.
-    """
+    """The parts of a pod that the rules of its containers depend on."""
 
     spec: _Json
     volumes: Mapping[str, _Json]

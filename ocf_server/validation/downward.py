@@ -93,8 +93,6 @@ def resource_field_errors(reference: Mapping[str, Any], path: str, *, in_file: b
     """Yield the errors of a `resourceFieldRef`.
 
     Args:
-        reference: The reference.
-        path: Its field.
         in_file: Whether it is the content of a file, which has to name the container.
     """
     name = reference.get("resource", "")

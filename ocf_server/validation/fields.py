@@ -85,8 +85,6 @@ def immutable(new: Any, old: Any, path: str, *, shown: Any = None) -> Iterator[F
 
     Args:
         new: The new value; None if it is missing, which is the same as an empty list or map.
-        old: The stored value.
-        path: The field.
         shown: The new value as the message prints it; None for the value itself.
     """
     if not equal_json(_without_empty(new), _without_empty(old)):
@@ -133,9 +131,7 @@ def enumeration(value: str | None, supported: Sequence[str], path: str) -> Itera
     """Yield an error if a text is not one of the supported values; a missing one is valid.
 
     Args:
-        value: The text.
         supported: The values, in the order of the message.
-        path: The field.
     """
     if value is not None and value not in supported:
         yield not_supported(path, value, supported)
@@ -214,8 +210,6 @@ def label_selector(selector: Mapping[str, Any], path: str, *, any_value: bool = 
     """Yield the errors of a label selector.
 
     Args:
-        selector: The selector.
-        path: The field.
         any_value: Whether values of expressions may be invalid values of labels.
 
     Yields:
@@ -238,10 +232,6 @@ def _requirement(expression: Mapping[str, Any], path: str, *, any_value: bool) -
 def requirement_values(expression: Mapping[str, Any], path: str) -> Iterator[FieldError] | None:
     """Return the errors in the number of values of a requirement of a label or node selector.
 
-    Args:
-        expression: The requirement.
-        path: The field.
-
     Returns:
         The errors; None if the operator is none of a label selector.
     """
@@ -259,8 +249,6 @@ def requirement_names(expression: Mapping[str, Any], path: str, *, any_value: bo
     """Yield the errors of the key and the values of a requirement of a label or node selector.
 
     Args:
-        expression: The requirement.
-        path: The field.
         any_value: Whether its values may be invalid values of labels.
     """
     yield from each_problem(qualified_name, expression.get("key", ""), f"{path}.key")

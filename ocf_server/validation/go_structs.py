@@ -41,9 +41,6 @@ def go_struct(name: str, value: Mapping[str, Any] | None) -> Any:
         name: Name of the Go type, `DeploymentStrategy`.
         value: The value in a manifest; None for a nil pointer.
 
-    Returns:
-        The JSON that messages show.
-
     Example:
         >>> go_struct("DeploymentStrategy", {"type": "Recreate"})
         {'Type': 'Recreate', 'RollingUpdate': None}
@@ -52,13 +49,7 @@ def go_struct(name: str, value: Mapping[str, Any] | None) -> Any:
 
 
 def go_diff(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return the unified diff of two structs, printed as indented JSON.
-
-    Args:
-        name: Name of the Go type.
-        old: The old value in a manifest.
-        new: The new value.
-    """
+    """Return the unified diff of two structs, printed as indented JSON."""
     lines = unified_diff(_lines(go_struct(name, old)), _lines(go_struct(name, new)))
     return "".join(list(lines)[_HEADER_LINES:])
 

@@ -32,7 +32,6 @@ def lifecycle_errors(lifecycle: _Json, grace_period: int | None, path: str) -> I
     Args:
         lifecycle: The hooks. Stop signals are not checked: their feature gate is off by default.
         grace_period: The grace period of the pod in seconds.
-        path: Their field.
     """
     for name in ("postStart", "preStop"):
         if name in lifecycle:

@@ -42,12 +42,7 @@ def _required_one_of(value: str, supported: tuple[str, ...], path: str) -> Itera
 
 
 def failure_policy_errors(spec: _Json, path: str) -> Iterator[FieldError]:
-    """Yield the errors of the pod failure policy of a Job.
-
-    Args:
-        spec: The spec of the Job.
-        path: The field of the policy.
-    """
+    """Yield the errors of the pod failure policy of a Job."""
     rules = spec["podFailurePolicy"].get("rules") or ()
     if len(rules) > _MOST_RULES:
         yield too_many(f"{path}.rules", len(rules), _MOST_RULES)
@@ -104,12 +99,7 @@ def _condition_errors(conditions: Any, path: str) -> Iterator[FieldError]:
 
 
 def success_policy_errors(spec: _Json, path: str) -> Iterator[FieldError]:
-    """Yield the errors of the success policy of an indexed Job.
-
-    Args:
-        spec: The spec of the Job.
-        path: The field of the policy.
-    """
+    """Yield the errors of the success policy of an indexed Job."""
     rules = spec["successPolicy"].get("rules") or ()
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"

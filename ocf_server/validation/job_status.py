@@ -32,13 +32,7 @@ class _IndexError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Update:
-    """An update of the status.
-
-    Args:
-        spec: The spec of the Job.
-        new: The new status.
-        old: The stored status.
-    """
+    """An update of the status."""
 
     spec: _Json
     new: _Json
@@ -79,7 +73,6 @@ def job_status_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
 
     Args:
         new: The Job with the new status.
-        live: The stored Job.
 
     Yields:
         The errors.

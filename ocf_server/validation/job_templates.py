@@ -17,12 +17,7 @@ _Json: TypeAlias = Mapping[str, Any]
 
 
 def template_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
-    """Yield the errors of changes of the template, of which a suspended Job allows some.
-
-    Args:
-        new: The Job of the request.
-        live: The stored Job.
-    """
+    """Yield the errors of changes of the template, of which a suspended Job allows some."""
     template, before = new["spec"]["template"], live["spec"]["template"]
     status = live.get("status") or {}
     suspended = bool(live["spec"].get("suspend"))

@@ -86,7 +86,6 @@ def update_errors(
 
     Args:
         manifest: The new object, decoded and defaulted, with the fields that the API server sets.
-        live: The stored object.
         group_kind: Its kind, `Deployment.apps`.
         subresource: Subresource of the request; None for the object itself.
 

@@ -26,8 +26,6 @@ def metadata_errors(
     """Yield the errors in the metadata of an object, as `ValidateObjectMeta` does.
 
     Args:
-        metadata: The metadata.
-        rule: The rule for the name.
         prefix_rule: The rule for the prefix of a generated name.
 
     Yields:
@@ -45,10 +43,6 @@ def common_update_errors(metadata: Manifest, live: Manifest) -> Iterator[FieldEr
 
 def metadata_update_errors(metadata: Manifest, live: Manifest) -> Iterator[FieldError]:
     """Yield the errors in the metadata of an update, as `ValidateObjectMetaUpdate` does for most kinds.
-
-    Args:
-        metadata: The new metadata.
-        live: The metadata of the stored object.
 
     Yields:
         The errors, in the order of the API server.

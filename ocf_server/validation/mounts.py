@@ -22,7 +22,6 @@ def mount_errors(container: _Json, volumes: Mapping[str, _Json], path: str) -> I
     """Yield the errors of the volume mounts of a container.
 
     Args:
-        container: The container.
         volumes: The valid volumes of the pod by name.
         path: Field of the mounts. The API server names it, not the mount, in some of the errors.
     """
@@ -79,9 +78,7 @@ def device_errors(container: _Json, volumes: Mapping[str, _Json], path: str) -> 
     """Yield the errors of the block devices of a container.
 
     Args:
-        container: The container.
         volumes: The valid volumes of the pod by name.
-        path: Field of the devices.
     """
     mounts = {mount["name"]: mount["mountPath"] for mount in container.get("volumeMounts", ())}
     names: set[str] = set()

@@ -55,12 +55,7 @@ def _search_domain(text: str) -> list[str]:
 
 
 def dns_errors(spec: _Json, path: str) -> Iterator[FieldError]:
-    """Yield the errors of the DNS configuration of a pod.
-
-    Args:
-        spec: The spec of the pod.
-        path: The field of the configuration.
-    """
+    """Yield the errors of the DNS configuration of a pod."""
     config = spec.get("dnsConfig")
     if spec.get("dnsPolicy") == "None":
         if config is None:

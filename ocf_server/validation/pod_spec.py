@@ -93,7 +93,6 @@ def pod_spec_errors(spec: _Json, path: str, *, metadata: _Json | None = None) ->
 
     Args:
         spec: The spec, decoded and defaulted.
-        path: Its field.
         metadata: The metadata of the pod; None for a template.
 
     Yields:

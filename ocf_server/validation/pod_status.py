@@ -27,7 +27,6 @@ def pod_status_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
 
     Args:
         new: The Pod with the new status.
-        live: The stored Pod.
 
     Yields:
         The errors, in the order of the API server, without those of the metadata.

@@ -113,8 +113,6 @@ def quantity_errors(name: str, value: str | float, path: str) -> Iterator[FieldE
 
     Args:
         name: Name of the resource, `cpu`.
-        value: The amount.
-        path: Its field.
     """
     yield from quantity_not_negative(value, path)
     quantity = Quantity.parse(value)
@@ -132,9 +130,6 @@ def requirement_errors(
     """Yield the errors of requests, limits and claims.
 
     Args:
-        requirements: The requirements.
-        path: Their field.
-        name_rule: The rule for names of resources.
         claims: Names of the resource claims of the pod.
 
     Yields:

@@ -153,9 +153,7 @@ def schedule_errors(schedule: str, zone: str | None, path: str, *, zone_allowed:
     """Yield the errors of a schedule.
 
     Args:
-        schedule: The schedule.
         zone: The time zone of the CronJob; None for none.
-        path: The field of the schedule.
         zone_allowed: Whether the schedule may contain a time zone, because the stored one does.
     """
     problem = schedule_problem(schedule)

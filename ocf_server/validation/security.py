@@ -33,8 +33,6 @@ def container_security_errors(context: _Json, path: str, *, host_users: bool) ->
     """Yield the errors of the security context of a container.
 
     Args:
-        context: The context.
-        path: Its field.
         host_users: Whether the pod uses the user namespace of its node.
     """
     for name in ("runAsUser", "runAsGroup"):
@@ -108,12 +106,7 @@ def _apparmor_file_errors(file: str | None, path: str) -> Iterator[FieldError]:
 
 
 def pod_security_errors(spec: _Json, path: str) -> Iterator[FieldError]:
-    """Yield the errors of the security context of a pod.
-
-    Args:
-        spec: The spec of the pod.
-        path: The field of the context.
-    """
+    """Yield the errors of the security context of a pod."""
     context = spec.get("securityContext") or {}
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         yield from _id_errors(context.get(name), f"{path}.{name}")

@@ -37,7 +37,6 @@ def cluster_address_errors(spec: Mapping[str, Any], before: Mapping[str, Any] | 
     """Yield the errors of the cluster IPs, the IP families and their policy.
 
     Args:
-        spec: The spec of the Service.
         before: The stored spec, whose addresses are not validated again; None for a new Service.
     """
     if spec.get("type") == _EXTERNAL:
@@ -94,12 +93,7 @@ def _malformed_errors(addresses: Sequence[str], known: Sequence[str]) -> Iterato
 
 
 def address_change_errors(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield the errors of an update that changes the first cluster IP or family, or drops the second one.
-
-    Args:
-        spec: The new spec.
-        before: The stored spec.
-    """
+    """Yield the errors of an update that changes the first cluster IP or family, or drops the second one."""
     if _EXTERNAL in (spec.get("type"), before.get("type")):
         return
     headless, was_headless = is_headless(spec), is_headless(before)

@@ -25,7 +25,6 @@ class Validation:
     `ValidateUpdate` of the kind's registry strategy does.
 
     Args:
-        create: The rule for new objects.
         update: The rule for updates of the object, and of its scale.
         subresources: The rules for updates of other subresources; without one, only the metadata is validated.
     """

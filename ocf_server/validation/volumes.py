@@ -24,8 +24,6 @@ def volume_errors(
     """Return the valid volumes by name, which mounts may refer to, and the errors of the others.
 
     Args:
-        volumes: The volumes.
-        path: Their field.
         pod_name: Name of the pod; empty for a template.
         is_pod: Whether they are those of a pod, not of a template.
 

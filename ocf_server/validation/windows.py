@@ -112,9 +112,7 @@ def host_process_errors(spec: _Json, containers: _Containers, path: str) -> Iter
     """Yield the errors of a pod with containers in the namespaces of a Windows node.
 
     Args:
-        spec: The spec of the pod.
         containers: All its containers, with their fields.
-        path: The field of the spec.
     """
     of_pod, count = _host_process(spec), 0
     for place, container in containers:
@@ -140,7 +138,6 @@ def system_errors(spec: _Json, containers: _Containers, path: str) -> Iterator[F
     Args:
         spec: The spec of the pod, with a valid `os`.
         containers: All its containers, with their fields.
-        path: The field of the spec.
     """
     context = spec.get("securityContext", {})
     if spec["os"]["name"] == "linux":

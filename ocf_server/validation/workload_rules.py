@@ -50,7 +50,6 @@ def selector_errors(spec: _Json, what: str) -> Iterator[FieldError]:
     """Yield the errors of the selector of a workload.
 
     Args:
-        spec: The spec of the workload.
         what: The workload as messages name it.
     """
     selector = spec.get("selector")
@@ -76,12 +75,7 @@ def selected_template_errors(spec: _Json, malformed: str) -> Iterator[FieldError
 
 
 def always_errors(spec: _Json, what: str) -> Iterator[FieldError]:
-    """Yield the errors of a pod spec of a workload, whose containers must always be restarted.
-
-    Args:
-        spec: The spec of the pods.
-        what: The kind of the workload.
-    """
+    """Yield the errors of a pod spec of a workload, whose containers must always be restarted."""
     policy = spec.get("restartPolicy", "")
     if policy != "Always":
         yield not_supported("spec.template.spec.restartPolicy", policy, ["Always"])
@@ -111,7 +105,6 @@ def create_rule(rule: Callable[[_Json], Iterator[FieldError]], *names: NameRule)
     """Return the rule for new objects.
 
     Args:
-        rule: The rule for specs.
         *names: The rules for names and their prefixes; none for DNS subdomains.
     """
 

@@ -29,12 +29,7 @@ class _Tally:
 
 
 def pod(item: Manifest, clock: AgeClock) -> Cells:
-    """Write the row of a pod.
-
-    Args:
-        item: The pod.
-        clock: The instant of the request.
-    """
+    """Write the row of a pod."""
     spec, status = item["spec"], item.get("status", {})
     tally, word = _condition(item)
     total = len(spec.get("containers") or ()) + sum(map(_stays, spec.get("initContainers") or ()))

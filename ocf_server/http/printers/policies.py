@@ -18,11 +18,7 @@ __all__ = [
 
 
 def admission_policy(rules: str) -> Callable[[Manifest, AgeClock], Cells]:
-    """Return a printer of admission policies.
-
-    Args:
-        rules: The field whose entries are counted.
-    """
+    """Return a printer of admission policies."""
 
     def row(item: Manifest, clock: AgeClock) -> Cells:
         spec = item.get("spec") or {}

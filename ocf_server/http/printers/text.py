@@ -52,9 +52,6 @@ _NAMES: Final = {_YEAR: "y", _DAY: "d", _HOUR: "h", _MINUTE: "m", 1: "s"}
 def duration(seconds: float) -> str:
     """Format a duration with at most two units.
 
-    Args:
-        seconds: The duration.
-
     Example:
         >>> duration(90), duration(150), duration(3 * 3600 + 60), duration(50 * 3600)
         ('90s', '2m30s', '3h1m', '2d2h')
@@ -97,9 +94,6 @@ Printer: TypeAlias = Callable[[Manifest, AgeClock], Cells]
 def labels(found: Mapping[str, str] | None) -> str:
     """Format labels.
 
-    Args:
-        found: The labels.
-
     Example:
         >>> labels({"b": "2", "a": "1"}), labels({})
         ('a=1,b=2', '<none>')
@@ -114,11 +108,6 @@ def selector(found: Mapping[str, Any] | None) -> str:
 
 def shortened(items: Sequence[str], most: int, *, joint: str = ",") -> str:
     """Format the start of a list, and the number of omitted items.
-
-    Args:
-        items: The list.
-        most: Maximum number of items shown.
-        joint: Separator of the items.
 
     Example:
         >>> shortened(["a", "b", "c"], 2)
