@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, Generic, Never, Self, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
-from ocf.errors import BuildError, ManifestError
+from ocf.errors import BuildError, ConfigError, ManifestError
 from ocf.feature import Mutation, PlainResult
 from ocf.feature.mutation import mutation_problems
 from ocf.objects import Manifest, load_document
@@ -51,6 +51,9 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         base: The desired baseline: a model of the client, a manifest, or a YAML text with one document.
         kind: Declaration of a kind that is known at run time only; None for the class attribute.
         handlers: Default handlers of such a kind; None for the class attribute.
+
+    Raises:
+        ConfigError: If there is no declaration of the kind.
     """
 
     kind: Kind[ModelT, MutatorT]
@@ -68,6 +71,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         kind: Kind[ModelT, MutatorT] | None = None,
         handlers: Handlers[ModelT, MutatorT, StatusT] | None = None,
     ) -> None:
+        if kind is None and not hasattr(self, "kind"):
+            raise ConfigError(f"{type(self).__name__}: kind: required value; set the class attribute, or pass a Kind")
         self._base: object = base
         self._kind = kind or self.kind
         self._handlers = handlers or self.handlers

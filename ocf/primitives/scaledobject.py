@@ -44,7 +44,7 @@ Mutation: TypeAlias = feature.Mutation[Mutator]
 
 
 def _pause(mutator: Mutator) -> None:
-    mutator.edit_object_metadata(lambda meta: meta.ensure_annotation(PAUSED_ANNOTATION, "true"))
+    mutator.edit_object_metadata(lambda meta: meta.ensure_annotation(_PAUSED, "true"))
 
 
 # Default status handlers of a ScaledObject, based on its conditions.
@@ -53,7 +53,7 @@ def _pause(mutator: Mutator) -> None:
 #
 # Source: https://keda.sh/docs/latest/reference/scaledobject-spec/ and `controllers/keda/scaledobject_controller.go`.
 
-PAUSED_ANNOTATION: Final = "autoscaling.keda.sh/paused"
+_PAUSED: Final = "autoscaling.keda.sh/paused"
 """Annotation that makes KEDA stop scaling and delete its HPA; the target keeps its replica count."""
 
 
@@ -82,7 +82,7 @@ def default_suspension_status_handler(live: ScaledObject) -> StatusReport[Suspen
         `Suspended` once the pause annotation is set and KEDA reports that scaling is paused, before that `Suspending`.
     """
     annotations = (live.metadata.annotations if live.metadata else None) or {}
-    if PAUSED_ANNOTATION not in annotations:
+    if _PAUSED not in annotations:
         return StatusReport(SuspensionStatus.SUSPENDING, "Waiting for the pause annotation to be applied")
     paused = _condition(live, "Paused")
     if paused is None or paused.status != "True":

@@ -10,7 +10,7 @@ from kubernetes.client import V1ClusterRole, V1ConfigMap
 from ocf import feature
 from ocf.concepts import Alive, Graceful, Operational, Suspendable
 from ocf.editors import Editor, ObjectMetaEditor
-from ocf.errors import BuildError
+from ocf.errors import BuildError, ConfigError
 from ocf.primitives import BaseMutator, Edits, Handlers, Kind, StaticBuilder
 
 if TYPE_CHECKING:
@@ -63,3 +63,23 @@ def test_a_cluster_scoped_object_has_no_namespace() -> None:
         StaticBuilder(cluster_role(name="viewer", namespace="shop"), CLUSTER_ROLE, Handlers()).build()
     resource = StaticBuilder(cluster_role(name="viewer"), CLUSTER_ROLE, Handlers()).build()
     assert resource.identity == "rbac.authorization.k8s.io/v1/ClusterRole/viewer"
+
+
+class Builder(StaticBuilder[V1ConfigMap, Mutator]):
+    kind = CONFIG_MAP
+
+
+def test_the_builder_of_one_kind_declares_it() -> None:
+    resource = Builder(config_map(name="settings", namespace="shop")).build()
+    assert (resource.identity, resource.render()["data"]) == ("v1/ConfigMap/shop/settings", {"a": "1"})
+
+
+def test_a_declaration_that_is_passed_comes_before_that_of_the_class() -> None:
+    other: Kind[V1ConfigMap, Mutator] = Kind("v1", "ConfigMap", "V1ConfigMap", Mutator, cluster_scoped=True)
+    with pytest.raises(BuildError, match="cluster-scoped object must not have a namespace"):
+        Builder(config_map(name="settings", namespace="shop"), other).build()
+
+
+def test_a_builder_without_a_declaration_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^StaticBuilder: kind: required value; set the class attribute, or pass"):
+        StaticBuilder(config_map(name="settings", namespace="shop"))
