@@ -26,13 +26,19 @@ RESERVED: Final = frozenset(
         "Any",
         "ApiModel",
         "ApiObject",
+        "ApplyOperation",
+        "BaseMutator",
         "Builder",
         "ClassVar",
         "ConditionStatus",
         "DateTime",
         "Editor",
+        "Edits",
+        "FILE",
+        "FOLDER",
         "Field",
         "Final",
+        "GOLDEN",
         "Handlers",
         "IntOrString",
         "IntegrationBuilder",
@@ -45,19 +51,21 @@ RESERVED: Final = frozenset(
         "Mutator",
         "NullableFields",
         "Number",
+        "ObjectMeta",
         "ObjectMetaEditor",
-        "OperationalStatus",
         "Path",
         "QuantityValue",
         "Resource",
+        "SAMPLE",
         "StaticBuilder",
         "StaticResource",
         "StrictBool",
         "StrictInt",
+        "TYPE_CHECKING",
         "TypeAlias",
     }
 )
-"""Names of the generated modules, which the class of a kind must not have."""
+"""Names of the generated modules, which no class must have; of `ObjectMeta`, its editor would have one of them."""
 
 _LONG: Final = 50
 """Names that are longer have the last fields of the path only."""
@@ -150,10 +158,16 @@ def class_names(kind: str, path: Sequence[str]) -> Iterator[str]:
         >>> next(class_names("Field", ())), next(class_names("postgresql", ()))
         ('FieldObject', 'Postgresql')
     """
+    for name in _candidates(kind, path):
+        if name not in RESERVED and not hasattr(builtins, name):
+            yield name
+
+
+def _candidates(kind: str, path: Sequence[str]) -> Iterator[str]:
     kind = "".join(part[:1].upper() + part[1:] for part in kind.split("-"))[:_LONGEST_KIND]
     words = list(_camel_words(path))
     if not words:
-        yield from (name for name in (kind, f"{kind}Object") if name not in RESERVED and not hasattr(builtins, name))
+        yield from (kind, f"{kind}Object")
         return
     short = words[1:] if words[0] == "Spec" and len(words) > 1 else words
     full = kind + "".join(short)
