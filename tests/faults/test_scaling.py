@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
+    from tests.requirements import Sampled
 
 CHOICES: Final = 10_000
 
@@ -59,8 +60,11 @@ class Interleaved(InterceptingCluster):
 
 
 class TestInterleavings:
-    @pytest.mark.promise("count-left", runs="10 000 random changes by other actors between two requests")
-    async def test_no_reconcile_sets_the_count_of_the_autoscaler(self, operator: Operator) -> None:
+    @pytest.mark.promise(
+        "count-left", runs="10 000 random changes by other actors between two requests (in `make test` one in ten)"
+    )
+    @pytest.mark.matrix
+    async def test_no_reconcile_sets_the_count_of_the_autoscaler(self, operator: Operator, sampled: Sampled) -> None:
         """Autoscaler, user, upgrades and restarts interleave: the operator sends no count, and the live one is kept."""
         rng = random.Random(9)  # noqa: S311 (a deterministic schedule, not a secret)
         cluster = await operator.new_cluster()
@@ -101,7 +105,8 @@ class TestInterleavings:
         async with reconciling(owner, cluster, clock=operator.clock) as context:
             await chosen.reconcile(context)
         await operator.scale(cluster, count)
-        while made < CHOICES:
+        choices = len(sampled(range(CHOICES)))
+        while made < choices:
             watched = Watched(cluster, operator, apply_cache=apply_cache)
             async with reconciling(owner, Interleaved(watched, turn), clock=operator.clock) as context:
                 await chosen.reconcile(context)
