@@ -11,10 +11,10 @@ from ocf.cluster.protocol import Cluster, DeleteOptions, Preconditions, Propagat
 from ocf.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf_server.controllers.actions import Action, Event, Outcome, Write
+from ocf_server.controllers.all_controllers import CONTROLLERS, Controller
 from ocf_server.controllers.events import EventRecorder
 from ocf_server.controllers.nodes import node_manifests
 from ocf_server.controllers.settings import ControllerSettings
-from ocf_server.controllers.table import CONTROLLERS, Controller
 from ocf_server.controllers.view import ANY, API_VERSIONS, ClusterView
 from ocf_server.registry.registry import Registry
 from ocf_server.registry.storage import Place

@@ -1,4 +1,4 @@
-"""The controllers: what each one reconciles, and which changes make it reconcile."""
+"""All controllers that a cluster can run: what each one reconciles, and which changes make it reconcile."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
