@@ -99,11 +99,6 @@ def decide(owner: Manifest, operator: str, *, external: bool) -> DeletionStep:
     An owner that is being deleted cannot get a finalizer any more: the API server rejects it. So one that was deleted
     before its finalizer was set is not cleaned up, and does not have to be, because nothing was made for it.
 
-    Args:
-        owner: The owner as read.
-        operator: Name of the operator; the finalizers of others are theirs.
-        external: Whether there is an `on_delete`.
-
     Example:
         >>> decide({"metadata": {"name": "corner"}}, "shops", external=True)
         <DeletionStep.HOLD: 'hold'>

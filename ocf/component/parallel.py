@@ -72,14 +72,7 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
 
 
 def reject_duplicates(components: Sequence[Component]) -> None:
-    """Check that the components of one owner have different names and different condition types.
-
-    Args:
-        components: The components.
-
-    Raises:
-        ConfigError: If two have the same name, which is part of their field manager, or publish the same condition.
-    """
+    """Check that the components of one owner have different names and different condition types."""
     names: set[str] = set()
     by_type: dict[str, str] = {}
     for component in components:

@@ -29,12 +29,7 @@ _POD_TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class MetadataPart:
-    """Labels and annotations for one place.
-
-    Args:
-        labels: The labels.
-        annotations: The annotations.
-    """
+    """Labels and annotations for one place."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -48,13 +43,7 @@ class MetadataPart:
         yield from (f"{error.path}: {error.message}" for error in errors)
 
     def added_to(self, holder: Manifest, path: tuple[str, ...], ignored: Collection[tuple[str, ...]]) -> Manifest:
-        """Return an object, or a pod template, with the values that its metadata does not have.
-
-        Args:
-            holder: The object; it is not changed.
-            path: Where the object is in the whole object, for `ignored`.
-            ignored: Ignored fields of the whole object; they are not added.
-        """
+        """Return an object, or a pod template, with the values that its metadata does not have."""
         metadata = dict(holder.get("metadata") or {})
         for name, entries in (("labels", self.labels), ("annotations", self.annotations)):
             present = metadata.get(name) or {}
@@ -90,16 +79,7 @@ class CommonMetadata:
         return any((part.labels or part.annotations) for part in (self.objects, self.pod_templates))
 
     def extended(self, name: str, entries: Mapping[str, str], *, pod_templates: bool) -> CommonMetadata:
-        """Return these values and more; the last value of a key wins.
-
-        Args:
-            name: `labels` or `annotations`.
-            entries: The entries to add.
-            pod_templates: Whether they are added to pod templates as well.
-
-        Raises:
-            ConfigError: If the entries are not a mapping of texts.
-        """
+        """Return these values and more; the last value of a key wins."""
         checked: Mapping[Any, Any] = entries
         if not isinstance(checked, Mapping):
             raise ConfigError(f"common {name} must be a mapping of texts, got {checked!r:.60}")
@@ -115,12 +95,7 @@ class CommonMetadata:
         yield from dict.fromkeys([*self.objects.problems(), *self.pod_templates.problems()])
 
     def added_to(self, manifest: Manifest, ignored: Collection[tuple[str, ...]] = ()) -> Manifest:
-        """Return an object with the values that it does not set itself.
-
-        Args:
-            manifest: The rendered object; it is not changed.
-            ignored: Ignored fields of the object; they are not added.
-        """
+        """Return an object with the values that it does not set itself."""
         if not self:
             return manifest
         added = self.objects.added_to(manifest, (), ignored)

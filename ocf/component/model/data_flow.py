@@ -33,11 +33,7 @@ class DataFlow:
 
 
 def data_flows(entries: Sequence[Registration]) -> tuple[DataFlow, ...]:
-    """Return the flow of each data cell, in the order in which the cells are first used.
-
-    Args:
-        entries: The resources of a component, in order of registration.
-    """
+    """Return the flow of each data cell, in the order in which the cells are first used."""
     reached = list(_reached(entries))
     cells = dict.fromkeys(cell for entry in reached for cell in (*_reads(entry), *_writes(entry)))
     return tuple(
@@ -55,13 +51,6 @@ def data_problems(component: str, entries: Sequence[Registration]) -> Iterator[s
     """Yield reads of cells that no earlier resource fills, and names that two cells share.
 
     Resources that are deleted or orphaned neither fill nor read cells.
-
-    Args:
-        component: Name of the component.
-        entries: Its resources, in order of registration.
-
-    Yields:
-        One message per problem.
     """
     produced: set[Data[Any]] = set()
     by_name: dict[str, Data[Any]] = {}
@@ -81,15 +70,7 @@ def data_problems(component: str, entries: Sequence[Registration]) -> Iterator[s
 
 
 def independence_problems(component: str, entries: Sequence[Registration]) -> Iterator[str]:
-    """Yield independent resources that are not independent, because data flows from or to them.
-
-    Args:
-        component: Name of the component.
-        entries: Its resources, in order of registration.
-
-    Yields:
-        One message per problem.
-    """
+    """Yield independent resources that are not independent, because data flows from or to them."""
     reached = list(_reached(entries))
     read = {cell for entry in reached for cell in _reads(entry)}
     for entry in reached:

@@ -29,9 +29,6 @@ class Owner:
     """The custom resource that components belong to.
 
     Args:
-        key: Its key.
-        uid: Its uid.
-        generation: Its `metadata.generation`; 0 if it has none.
         owners: Group, kind and name of the objects that it refers to as its own owners.
         operator: Name of the operator that reconciles it. Several operators may reconcile one owner: the name is part
             of everything that shows which of them has written something.
@@ -45,15 +42,7 @@ class Owner:
 
     @classmethod
     def of(cls, manifest: Manifest, operator: str = DEFAULT_OPERATOR) -> Owner:
-        """Read an owner from its live object.
-
-        Args:
-            manifest: The object as the server returned it.
-            operator: Name of the operator that reconciles it.
-
-        Raises:
-            ManifestError: If it has no name or no uid, because it was not read from a cluster.
-        """
+        """Read an owner from its live object; without a uid, it was not read from a cluster: a `ManifestError`."""
         key = ObjectKey.of(manifest)
         uid = get_field(manifest, ("metadata", "uid"))
         if not isinstance(uid, str) or not uid:
@@ -67,32 +56,17 @@ class Owner:
         return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)), owners, operator)
 
     def is_object(self, key: ObjectKey) -> bool:
-        """Return whether a key is that of this owner, in any version of its API.
-
-        Args:
-            key: The key.
-        """
+        """Return whether a key is that of this owner, in any version of its API."""
         return key.name == self.key.name and key.unversioned == self.key.unversioned
 
     def field_manager(self, component: str, *more: str) -> str:
-        """Return the name of a field manager that applies objects for this owner.
-
-        Args:
-            component: Name of the component.
-            more: What distinguishes a further field manager of the component.
-        """
+        """Return the name of a field manager that applies objects for this owner."""
         return field_manager(self.operator, self.key.kind, component, self.uid, *more)
 
     def component_of(self, manager: str, components: Collection[str] = ()) -> tuple[str, bool] | None:
-        """Return the component of this owner that a field manager belongs to.
+        """Return the component of this owner that a field manager belongs to, and whether it is its second manager.
 
-        Args:
-            manager: Name of the field manager.
-            components: Names of known components, whose managers are recognized even if their names are hashed.
-
-        Returns:
-            Name of the component, and whether it is its second field manager; None if it belongs to no component, or to
-            one of another operator.
+        A name that is hashed is recognized only for the given components.
 
         Example:
             >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee", operator="shops")
@@ -115,9 +89,6 @@ class Owner:
     def other_operator_of(self, manager: str) -> str:
         """Return the name of another operator whose field manager applies objects for this owner; empty for any other.
 
-        Args:
-            manager: Name of the field manager. One that is hashed names its operator only.
-
         Example:
             >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee", operator="shops")
             >>> owner.other_operator_of("malls/Shop/web/c0ffee"), owner.other_operator_of("shops/Shop/web/c0ffee")
@@ -134,13 +105,6 @@ class Owner:
 
         A cluster-scoped object cannot refer to a namespaced owner; it is returned unchanged. The owner itself gets no
         reference to itself: a foreground deletion would wait for it for ever.
-
-        Args:
-            manifest: The desired object; it is not changed.
-
-        Raises:
-            ConfigError: If the object is in another namespace, where the garbage collector would delete it because of
-                the reference, if it refers to another controller, or if it owns this owner.
         """
         metadata = manifest["metadata"]
         namespace = metadata.get("namespace", "")
@@ -154,6 +118,7 @@ class Owner:
                 f"{key} owns {self.key}: with a reference back, the garbage collector would delete both when one is "
                 "deleted; register it with unowned=True"
             )
+        # The garbage collector looks for an owner in the namespace of the object, and deletes the object without one.
         if self.key.namespace and namespace != self.key.namespace:
             raise ConfigError(f'{self.key} cannot own an object in another namespace, "{namespace}"')
         others = [reference for reference in metadata.get("ownerReferences", []) if reference.get("uid") != self.uid]
@@ -163,11 +128,7 @@ class Owner:
         return {**manifest, "metadata": {**metadata, "ownerReferences": [*others, self._reference()]}}
 
     def disowned(self, manifest: Manifest) -> Manifest:
-        """Return the object without a reference to this owner; other references stay.
-
-        Args:
-            manifest: The object; it is not changed.
-        """
+        """Return the object without a reference to this owner; other references stay."""
         references = get_field(manifest, ("metadata", "ownerReferences"), [])
         others = [reference for reference in references if reference.get("uid") != self.uid]
         if len(others) == len(references):
@@ -176,23 +137,14 @@ class Owner:
         return {**manifest, "metadata": metadata | ({"ownerReferences": others} if others else {})}
 
     def references(self, live: Manifest) -> bool:
-        """Return whether an object refers to this owner.
-
-        Args:
-            live: The object.
-        """
+        """Return whether an object refers to this owner."""
         references = get_field(live, ("metadata", "ownerReferences"), [])
         return any(reference.get("uid") == self.uid for reference in references)
 
     def foreign_controller(self, live: Manifest) -> str:
-        """Name who else controls an object.
+        """Return kind and name of another controller of an object, `Mall demo`; empty if there is none.
 
-        Args:
-            live: The object.
-
-        Returns:
-            Kind and name, `Mall demo`; with group, version and uid if kind and name are those of this owner: a former
-            owner of the name, or one of another group. Empty if there is none, or it is this owner.
+        If both are those of this owner, such as of a former owner of the name, group, version and uid are added.
         """
         controller = controller_of(live)
         if controller is None or controller.uid == self.uid:
@@ -229,10 +181,6 @@ def finalizers_of(owner: Manifest) -> list[str]:
 
 
 def sendable(manifest: Manifest) -> Manifest:
-    """Return the object without the fields that only the API server sets: its status and parts of its metadata.
-
-    Args:
-        manifest: The desired object; it is not changed.
-    """
+    """Return the object without the fields that only the API server sets: its status and parts of its metadata."""
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in SERVER_METADATA}
     return {key: value for key, value in manifest.items() if key != "status"} | {"metadata": metadata}

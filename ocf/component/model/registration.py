@@ -54,15 +54,8 @@ class Registration:
     A resource is a value, so everything here is computed once, when it is registered, and not in every reconcile.
 
     Args:
-        resource: The resource.
-        options: How the component treats it.
-        key: Key of its object.
-        unversioned: The key without the version of the API.
-        identity: Identity of the resource, the key as text.
         label: Value of the `resource` label of metrics: the one that the author set, or the kind in lower case.
         cells_read: Data cells that it reads, optional ones included.
-        cells_filled: Data cells that it fills.
-        common: Labels and annotations that the component adds to its object.
         alive: The resource, if it has the concept; likewise the others.
     """
 
@@ -89,12 +82,7 @@ class Registration:
 
     @classmethod
     def of(cls, resource: Resource, options: EffectiveOptions) -> Registration:
-        """Register a resource.
-
-        Args:
-            resource: The resource.
-            options: How the component treats it.
-        """
+        """Register a resource."""
         # A class that has a concept has all of its members, so the resource can be given as each of them.
         concepts: dict[str, Any] = dict.fromkeys(_concepts_of(type(resource)), resource)
         producer: DataProducer | None = concepts.get("producer")
@@ -114,15 +102,7 @@ class Registration:
         )
 
     def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
-        """Return the desired object, with the labels and annotations that the component adds.
-
-        Args:
-            suspended: Whether the suspended form is rendered.
-            ignore_fields: Ignored fields of the object.
-
-        Raises:
-            MutationError: If a mutation or an edit fails.
-        """
+        """Return the desired object, with the labels and annotations that the component adds."""
         rendered: Any = self.resource.render(suspended=suspended, ignore_fields=ignore_fields)
         # A resource of the user's own may return anything; the caller checks it.
         return self.common.added_to(rendered, ignore_fields) if self.common and isinstance(rendered, dict) else rendered
@@ -177,12 +157,7 @@ class ScaleTargets(NamedTuple):
 def find_scale_targets(
     entries: Sequence[Registration], naming: Callable[[Registration], AbstractContextManager[None]]
 ) -> ScaleTargets:
-    """Return the targets of the scalers among the entries, read-only scalers included.
-
-    Args:
-        entries: The entries of a component.
-        naming: Adds the entry to an error that its scaler raises.
-    """
+    """Return the targets of the scalers among the entries, read-only scalers included."""
     scaling = ScaleTargets({}, {}, {})
     # A data cell that is filled later in the reconcile may change how an object is rendered.
     is_final = not any(entry.cells_filled for entry in entries)
@@ -207,10 +182,6 @@ def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarge
     """Return the entries with every scaler directly before its target, and otherwise in order of registration.
 
     A scaler that reads data of its target, or of a resource between the two, keeps its place.
-
-    Args:
-        entries: The entries, in order of registration.
-        targets: Target of each scaler, by identity of the scaler.
     """
     ordered: list[Registration] = []
     waiting = list(entries)

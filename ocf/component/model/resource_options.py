@@ -125,14 +125,7 @@ class EffectiveOptions:
 
     @classmethod
     def of(cls, keywords: ResourceOptions) -> EffectiveOptions:
-        """Validate the keywords of a resource, and evaluate its gate.
-
-        Args:
-            keywords: The keywords of `with_resource`.
-
-        Raises:
-            ConfigError: With every problem: unknown or exclusive options, invalid field paths, or a gate that fails.
-        """
+        """Validate the keywords of a resource, and evaluate its gate."""
         given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
         if not given:
             return _DEFAULTS

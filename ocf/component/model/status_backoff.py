@@ -42,13 +42,7 @@ _TIME: Final = "lastTransitionTime"
 
 
 class HeldStatus(NamedTuple):
-    """A status without the values that wait.
-
-    Args:
-        status: The status to write; values that wait are those that are stored.
-        problem: Message about reverts that were not reported before; empty if there are none.
-        retry_after: Time until a value that waits is written; None if none does.
-    """
+    """A status in which values that wait are those that are stored, and a message about reverts that are new."""
 
     status: Manifest
     problem: str = ""
@@ -56,15 +50,7 @@ class HeldStatus(NamedTuple):
 
 
 def hold_back(status: Manifest, live: Manifest, owner: Owner, cache: ApplyCache, elapsed: timedelta) -> HeldStatus:
-    """Return the status that may be written now.
-
-    Args:
-        status: The status that is wanted; it is not changed.
-        live: The owner as read.
-        owner: Its key, uid and generation.
-        cache: Knows the last writes of this process.
-        elapsed: Time of the reconcile on the monotonic clock.
-    """
+    """Return the status that may be written now."""
     stored = status_of(live)
     held: dict[_Path, timedelta] = {}
     new: list[_Path] = []
@@ -91,13 +77,6 @@ def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCach
 
     What the API server has stored is remembered, and not what was sent: a field that it drops, a default that it adds,
     or a number that it writes otherwise is not a revert.
-
-    Args:
-        stored: The status as the API server has stored it.
-        live: The owner as read before.
-        owner: Its key, uid and generation.
-        cache: Remembers the write.
-        elapsed: Time of the reconcile on the monotonic clock.
     """
     for path, (wanted, there) in _differences(stored, status_of(live)).items():
         last = cache.last_write(owner.key, _record(owner, path))

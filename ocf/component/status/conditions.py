@@ -74,12 +74,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ConditionContext:
-    """What the next condition of one type is computed from.
-
-    Args:
-        previous: The stored condition.
-        generation: `metadata.generation` of the owner.
-        now: Time of the reconcile.
+    """What the next condition of one type is computed from: the stored one, the owner's generation, and the time.
 
     Example:
         >>> from datetime import UTC
@@ -94,13 +89,7 @@ class ConditionContext:
     now: datetime
 
     def next(self, reason: Reason, message: str, *, ready: bool) -> Condition:
-        """Return the condition that follows the stored one.
-
-        Args:
-            reason: Machine-readable reason.
-            message: Human-readable message.
-            ready: Whether the condition is True.
-        """
+        """Return the condition that follows the stored one."""
         since = self.previous.last_transition_time
         stored = (self.previous.status, since) if since else None
         return Condition(
@@ -113,28 +102,15 @@ class ConditionContext:
         )
 
     def failed(self, message: str, *, reason: Reason = Reason.ERROR) -> Condition:
-        """Return the condition after a failed reconcile.
-
-        Args:
-            message: The error.
-            reason: `Error`, or a more precise reason.
-        """
+        """Return the condition after a failed reconcile."""
         return self.next(reason, message, ready=False)
 
 
 def stored_condition(conditions: object, name: str, generation: int) -> Condition:
-    """Read a component's condition from its owner.
+    """Read a component's condition from its owner; its reason is Unknown if it is absent, or has a reason of others.
 
     Only an API server whose definition has the schema of the condition rejects values of other types and times that
     cannot be read. They count as absent, and the next write replaces them.
-
-    Args:
-        conditions: `status.conditions` of the owner, as stored.
-        name: Type of the condition.
-        generation: `metadata.generation` of the owner.
-
-    Returns:
-        The stored condition; its reason is Unknown if the condition is absent or has a reason that is not a `Reason`.
 
     Example:
         >>> stored_condition([], "WebReady", 3).message
@@ -161,14 +137,6 @@ def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionCon
     The result is True if all of them are. Of the conditions that are not True, or of all if all are, the one with the
     highest priority decides; of equals the first.
 
-    Args:
-        components: Name and condition of each component.
-        context: The stored condition of the resulting type, generation and time.
-
-    Returns:
-        The condition; its message begins with the name of the deciding component. Its generation is the oldest of the
-        aggregated ones, because a component that was not reached in this reconcile has observed no newer one.
-
     Example:
         >>> from datetime import UTC
         >>> now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -181,6 +149,7 @@ def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionCon
     not_ready = [pair for pair in components if not pair[1].status]
     component, deciding = max(not_ready or components, key=lambda pair: pair[1].reason.priority)
     message = f"{component}: {deciding.message}" if deciding.message else component
+    # A component that was not reached in this reconcile has observed no newer generation.
     context = replace(context, generation=min(one.observed_generation for _, one in components))
     return context.next(deciding.reason, message, ready=not not_ready)
 
@@ -215,14 +184,8 @@ def converging_condition(
 ) -> Condition:
     """Return the condition of a component that is being reconciled.
 
-    Args:
-        observations: Reports of the resources that count, in order of registration; a static resource has none.
-        context: The stored condition, generation and time.
-        grace_period: Time until a component that is not ready becomes degraded or down; zero for no limit.
-
-    Returns:
-        `True/Healthy` if every resource is ready, else `False` with the reason and messages of the reports with the
-        highest priority, or with the grace status once the grace period is over.
+    It is `True/Healthy` if every resource is ready, else False with the reason and the messages of the reports with the
+    highest priority, or with the grace status once the grace period, if there is one, is over.
     """
     if all(observation.is_ready for observation in observations):
         return context.next(Reason.HEALTHY, "Component is healthy.", ready=True)
@@ -242,16 +205,7 @@ def converging_condition(
 
 
 def grace_remaining(condition: Condition, grace_period: timedelta, now: datetime) -> timedelta | None:
-    """Return the rest of the grace period of a component that converges.
-
-    Args:
-        condition: Its condition after the reconcile.
-        grace_period: Its grace period.
-        now: Time of the reconcile.
-
-    Returns:
-        Time until the first whole second after the end of the period, because stored times are truncated to seconds;
-        None if the period is over or does not run.
+    """Return the rest of the grace period of a component that converges; None if it is over or does not run.
 
     Example:
         >>> from datetime import UTC
@@ -263,18 +217,13 @@ def grace_remaining(condition: Condition, grace_period: timedelta, now: datetime
     """
     if not grace_period or condition.status or condition.reason not in CONVERGING:
         return None
+    # Stored times are truncated to seconds, so the period ends up to a second later than it seems.
     left = _deadline(condition, grace_period) + timedelta(seconds=1) - now
     return left if left > timedelta(0) else None
 
 
 def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -> bool:
-    """Return whether a component has been converging for longer than its grace period.
-
-    Args:
-        previous: The stored condition.
-        grace_period: The grace period; zero never ends.
-        now: Time of the reconcile.
-    """
+    """Return whether a component has been converging for longer than its grace period; zero never ends."""
     if not grace_period or previous.status or not previous.last_transition_time:
         return False
     return previous.reason not in OUTSIDE_CONVERGENCE and now > _deadline(previous, grace_period)
@@ -283,12 +232,7 @@ def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -
 def suspending_condition(reports: Sequence[StatusReport[SuspensionStatus]], context: ConditionContext) -> Condition:
     """Return the condition of a component that is being suspended.
 
-    Args:
-        reports: Reports of the resources that can be suspended, in order of registration.
-        context: The stored condition, generation and time.
-
-    Returns:
-        `True/Suspended` once every resource is suspended, else `False` with the status that is furthest from it.
+    It is `True/Suspended` once every resource is suspended, else False with the status that is furthest from it.
     """
     furthest = max((report.status for report in reports), key=lambda status: status.distance, default=None)
     if furthest is None or furthest is SuspensionStatus.SUSPENDED:
