@@ -62,6 +62,7 @@ class _Pattern(GeneratedLoad):
         rates: Load units per second by time of day; evenly rising or falling from each one to the next, also over
             midnight.
         time_zone: The time zone of the times; with summer time, the load follows the clock.
+        step: Length of a step.
     """
 
     rates: Annotated[dict[TimeOfDay, Rate], Field(min_length=1)]

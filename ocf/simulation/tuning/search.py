@@ -28,6 +28,7 @@ class Range(Model):
 
     Args:
         from_: The lowest value, a number or a text with a unit, such as `15s`.
+        to: The highest value.
         step: The distance of two values; None: 1 between whole numbers, otherwise a twentieth of the range.
     """
 
