@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from ocf.controllers.nodegroup.model import InstanceTypeBackoff, NodeGroupSpec, NodeGroupStatus, UnneededNode
 from ocf.controllers.nodegroup.objects import GroupObject
 from ocf.nodegroups import GroupStatus, NodeGroup, ScaleDownPolicy, TypeChoice
-from ocf.nodegroups.model import FIRST_BACKOFF, LONGEST_BACKOFF, Refusal, UtilizationSource
+from ocf.nodegroups.model import FIRST_BACKOFF, LONGEST_BACKOFF, TypeRefusal, UtilizationSource
 from ocf.nodegroups.snapshot.node_selectors import Taint
 from ocf.objects.durations import parse_duration
 
@@ -63,7 +63,7 @@ def to_group_status(
         last_scale_down=max(times, default=None),
         low_since={each.name: each.since for each in stored.unneeded or ()},
         refusals=tuple(
-            Refusal(each.instance_type, spec.datacenter_id, each.until - _wait(each.failures), each.until)
+            TypeRefusal(each.instance_type, spec.datacenter_id, each.until - _wait(each.failures), each.until)
             for each in stored.backoffs or ()
         ),
         draining=frozenset(draining),
@@ -85,7 +85,9 @@ def backoffs(
     return sorted(found, key=lambda each: each.instance_type) or None
 
 
-def _backoff(refusal: Refusal, before: InstanceTypeBackoff | None, messages: Mapping[str, str]) -> InstanceTypeBackoff:
+def _backoff(
+    refusal: TypeRefusal, before: InstanceTypeBackoff | None, messages: Mapping[str, str]
+) -> InstanceTypeBackoff:
     if before is not None and refusal.instance_type not in messages:
         return before.model_copy(update={"until": refusal.until})
     return InstanceTypeBackoff(

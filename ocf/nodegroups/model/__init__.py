@@ -10,7 +10,7 @@ from ocf.nodegroups.model.groups import (
     UtilizationSource,
     assign_nodes,
 )
-from ocf.nodegroups.model.status import FIRST_BACKOFF, LONGEST_BACKOFF, GroupStatus, Refusal
+from ocf.nodegroups.model.status import FIRST_BACKOFF, LONGEST_BACKOFF, GroupStatus, TypeRefusal
 
 __all__ = [
     "DEFAULT_SCALE_DOWN_COOLDOWN",
@@ -20,9 +20,9 @@ __all__ = [
     "GroupStatus",
     "Membership",
     "NodeGroup",
-    "Refusal",
     "ScaleDownPolicy",
     "TypeChoice",
+    "TypeRefusal",
     "UtilizationSource",
     "assign_nodes",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "GroupStatus", "Refusal"]
+__all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "GroupStatus", "TypeRefusal"]
 
 FIRST_BACKOFF: Final = timedelta(minutes=5)
 """How long an instance type is left alone after the provider refused it for the first time."""
@@ -17,7 +17,7 @@ LONGEST_BACKOFF: Final = timedelta(minutes=30)
 """How long it is left alone at most; the time doubles with each refusal."""
 
 
-class Refusal(NamedTuple):
+class TypeRefusal(NamedTuple):
     """A refusal of the provider to create nodes of a type.
 
     Args:
@@ -49,7 +49,7 @@ class GroupStatus:
     last_scale_up: datetime | None = None
     last_scale_down: datetime | None = None
     low_since: Mapping[str, datetime] = field(default_factory=dict)
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[TypeRefusal, ...] = ()
     draining: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
 
@@ -96,13 +96,13 @@ class GroupStatus:
             ['0:05:00', '0:10:00']
         """
         wait = FIRST_BACKOFF
-        kept: list[Refusal] = []
+        kept: list[TypeRefusal] = []
         for each in self.refusals:
             if (each.instance_type, each.zone) == (instance_type, zone):
                 wait = min(2 * (each.until - each.at), LONGEST_BACKOFF)
             else:
                 kept.append(each)
-        return replace(self, refusals=_sorted((*kept, Refusal(instance_type, zone, now, now + wait))))
+        return replace(self, refusals=_sorted((*kept, TypeRefusal(instance_type, zone, now, now + wait))))
 
     def accepted(self, instance_type: str, zone: str) -> "GroupStatus":
         """Return the status after the provider created a node of a type in a zone."""
@@ -110,7 +110,7 @@ class GroupStatus:
         return replace(self, refusals=_sorted(kept))
 
 
-def _sorted(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+def _sorted(refusals: Iterable[TypeRefusal]) -> tuple[TypeRefusal, ...]:
     return tuple(sorted(refusals, key=lambda each: (each.instance_type, each.zone)))
 
 

@@ -1,6 +1,6 @@
 """The file kind `Scenario`: autoscaler, workload, load, metrics pipeline and objectives of a simulation."""
 
-from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline, Outage
+from ocf.simulation.scenario.controller import HpaControllerSettings, MetricsPipeline, Outage
 from ocf.simulation.scenario.initial import initial_scenario, target_requests
 from ocf.simulation.scenario.node_groups import (
     InstanceTypeSettings,
@@ -17,8 +17,8 @@ from ocf.simulation.scenario.total_load import load_series
 from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, SignalSource, Usage, Workload
 
 __all__ = [
-    "ControllerSettings",
     "Delay",
+    "HpaControllerSettings",
     "HpaEdit",
     "InstanceTypeSettings",
     "LatencyObjective",

@@ -6,7 +6,7 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.fields import Fraction, Model, Period, PositivePeriod, Rate
 
-__all__ = ["ControllerSettings", "MetricsPipeline", "Outage"]
+__all__ = ["HpaControllerSettings", "MetricsPipeline", "Outage"]
 
 
 class Outage(Model):
@@ -39,7 +39,7 @@ class MetricsPipeline(Model):
     outages: tuple[Outage, ...] = ()
 
 
-class ControllerSettings(Model):
+class HpaControllerSettings(Model):
     """Settings of the HPA controller; what is not set has the default of the kube-controller-manager.
 
     Args:

@@ -8,7 +8,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ocf.simulation.fields import Instant, Model, Period, PositivePeriod
 from ocf.simulation.load import Loads
-from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline
+from ocf.simulation.scenario.controller import HpaControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
@@ -76,7 +76,7 @@ class Scenario(Model):
     workload: Workload
     load: Loads
     metrics: MetricsPipeline = MetricsPipeline()
-    controller: ControllerSettings = ControllerSettings()
+    controller: HpaControllerSettings = HpaControllerSettings()
     node_groups: tuple[NodeGroupSettings, ...] = ()
     nodes: NodeSettings = NodeSettings()
     objectives: Objectives = Objectives()
