@@ -89,8 +89,12 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
 
 def _encoded(new: Manifest, resource: ApiResource) -> Manifest:
     """Return a valid object with its numbers as they are stored and sent."""
-    encoded: Manifest = encoded_numbers(new) if resource.custom else new
-    return encoded
+    if not resource.custom:
+        return new
+    # Metadata have types, which were decoded before; its managed fields would be half of the object.
+    body = {name: value for name, value in new.items() if name != "metadata"}
+    encoded: Manifest = encoded_numbers(body)
+    return new if encoded is body else {**new, **encoded}
 
 
 def _written(

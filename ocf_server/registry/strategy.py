@@ -229,9 +229,10 @@ def prepare_update(
 def _with_generation(new: Manifest, live: Manifest, resource: ApiResource) -> Manifest:
     if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
         counted = _without(new, resource)
-        # A floating-point number does not equal the integer as which it was stored.
-        written = resource.custom and encoded_numbers(counted) is not counted
-        changed = written or not equal_json(counted, _without(live, resource))
+        changed = not equal_json(counted, _without(live, resource))
+        if not changed and resource.custom:
+            # A floating-point number does not equal the integer as which it was stored.
+            changed = encoded_numbers(counted) is not counted
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed
     return new
 
