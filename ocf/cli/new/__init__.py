@@ -1,1 +1,3 @@
 """The commands of `ocf new`."""
+
+__all__: list[str] = []
