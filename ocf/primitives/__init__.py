@@ -7,7 +7,7 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
-from ocf.primitives.custom_kind import CustomKind, CustomMutation, CustomMutator, custom_kind
+from ocf.primitives.custom_kind import CustomMutation, CustomMutator, DeclaredKind, custom_kind
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits, ListEdits
 from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
@@ -20,11 +20,11 @@ __all__ = [
     "ConditionStatus",
     "ContainerEdits",
     "ContainerListEdits",
-    "CustomKind",
     "CustomMutation",
     "CustomMutator",
     "DataBuilder",
     "DataResource",
+    "DeclaredKind",
     "Edits",
     "Handlers",
     "IntegrationBuilder",

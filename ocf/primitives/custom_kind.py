@@ -33,7 +33,7 @@ from ocf.primitives.mutator import (
 )
 from ocf.primitives.status import ConditionStatus, IntegrationStatus
 
-__all__ = ["CustomKind", "CustomMutation", "CustomMutator", "custom_kind"]
+__all__ = ["CustomMutation", "CustomMutator", "DeclaredKind", "custom_kind"]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
@@ -177,7 +177,7 @@ def _with_changes(live: Any, before: Any, after: Any) -> Any:
     return after
 
 
-class CustomKind(Generic[ModelT]):
+class DeclaredKind(Generic[ModelT]):
     """A kind declared from a model; it has a builder per category.
 
     Args:
@@ -254,7 +254,7 @@ def custom_kind(
     cluster_scoped: bool = False,
     ready: str = "Ready",
     failing: str = "",
-) -> CustomKind[ModelT]:
+) -> DeclaredKind[ModelT]:
     """Return the kind of a custom resource, declared from its model.
 
     Args:
@@ -285,4 +285,4 @@ def custom_kind(
     declaration: _Kind[ModelT] = _Kind(
         api_version, kind or model.__name__, "", CustomMutator, cluster_scoped=cluster_scoped, declared=model
     )
-    return CustomKind(declaration, ConditionStatus(ready, failing))
+    return DeclaredKind(declaration, ConditionStatus(ready, failing))
