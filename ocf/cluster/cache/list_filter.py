@@ -6,9 +6,11 @@ from typing import Final, NamedTuple
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.errors import ManifestError
 from ocf.objects import FieldTerm, LabelSelector, parse_field_selector
+from ocf.objects.label_requirements import SelectorOperator
 
 __all__ = ["ListFilter"]
 
+_EQUALITIES: Final = frozenset({SelectorOperator.IN, SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS})
 _NAME_FIELDS: Final[Mapping[str, int]] = {"metadata.namespace": 0, "metadata.name": 1}
 
 
@@ -40,6 +42,12 @@ class ListFilter(NamedTuple):
         except ManifestError:
             return None
         return selected if all(term.path in _NAME_FIELDS for term in terms) else None
+
+    @property
+    def one_value(self) -> tuple[str, str] | None:
+        """The first label of which it selects a single value, with that value; None if there is none."""
+        single = (one for one in self.labels.requirements if one.operator in _EQUALITIES and len(one.values) == 1)
+        return next(((one.key, one.values[0]) for one in single), None)
 
     @property
     def needs_labels(self) -> bool:

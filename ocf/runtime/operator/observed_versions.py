@@ -36,7 +36,6 @@ from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.interceptor import key_of, requested_key
 from ocf.errors import ConflictError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.label_requirements import Requirement, SelectorOperator
 from ocf.objects.owner_references import controller_of
 
 __all__ = ["Followed", "ListScope", "ObservationIndex", "ObservedVersions", "RecordingReads"]
@@ -48,7 +47,6 @@ Followed: TypeAlias = tuple[str, str, str]
 """apiVersion, kind and namespace (empty for all) that are watched."""
 _Group: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 _NAME: Final = "metadata.name"
-_EQUALITIES: Final = frozenset({SelectorOperator.IN, SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS})
 _VERSION_PATH: Final = "/metadata/resourceVersion"
 # What a write of the owner may change without a reconcile that follows: what the API server derives, and what
 # controllers set to hold a deletion.
@@ -90,8 +88,7 @@ class ListScope(NamedTuple):
         common: tuple[str, ...] = ()
         if self.selected is not None:
             names = [(term.value,) for term in self.selected.terms if term.path == _NAME and term.operator == "="]
-            labels = [(one.key, one.values[0]) for one in self.selected.labels.requirements if _has_one_value(one)]
-            common = next(iter([*names, *labels]), ())
+            common = next(iter(names), self.selected.one_value or ())
         return self.api_version, self.kind, self.namespace, common
 
 
@@ -530,10 +527,6 @@ def _groups(key: ObjectKey, states: Iterable[CacheEntry]) -> Iterator[_Group]:
     for namespace in dict.fromkeys((key.namespace, "")):
         for common in ((), (key.name,), *labels):
             yield key.api_version, key.kind, namespace, common
-
-
-def _has_one_value(requirement: Requirement) -> bool:
-    return requirement.operator in _EQUALITIES and len(requirement.values) == 1
 
 
 def _are_covered(scopes: Iterable[ListScope], key: ObjectKey, states: Iterable[CacheEntry]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,10 +31,10 @@ from ocf.errors import (
     NotFoundError,
     ServerError,
 )
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import LabelSelector, Manifest, ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.cluster.cache.conftest import Env
 
@@ -168,6 +169,41 @@ class TestList:
         assert reads(filled) == []
 
         assert found == await filled.server.list("apps/v1", "Deployment", options)
+
+    @pytest.mark.parametrize(
+        "selector",
+        ["app=", "app=x", "app==app", "app in (tier)", "tier=x,app=x", "app!=x", "tier in (x,y)", "!app", "tier"],
+    )
+    async def test_labels_are_found_however_they_are_packed(self, env: Env, selector: str) -> None:
+        """Empty and equal values, and values that are keys."""
+        values = ["", "x", "app", "tier", "y"]
+        for number, (app, tier) in enumerate(product(values, values)):
+            await env.server.apply(env.web(f"w{number}", app=app, tier=tier), field_manager="them")
+        await env.server.apply(env.web("unlabelled"), field_manager="them")
+        await env.sync()
+        found = await env.names(label_selector=selector)
+
+        assert found
+        page = await env.server.list("apps/v1", "Deployment", ListOptions(label_selector=selector))
+        assert found == [item["metadata"]["name"] for item in page.items]
+
+    async def test_the_labels_of_what_is_not_selected_are_not_unpacked(
+        self, env: Env, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Operators list the children of each of many owners."""
+        for number in range(100):
+            await env.server.apply(env.web(f"w{number}", owner=f"o{number:03}"), field_manager="them")
+        await env.sync()
+        compared: list[object] = []
+        matches = LabelSelector.matches
+
+        def counting(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+            compared.append(labels)
+            return matches(selector, labels)
+
+        monkeypatch.setattr(LabelSelector, "matches", counting)
+        assert await env.names(label_selector="owner=o042") == ["w42"]
+        assert compared == [{"owner": "o042"}]
 
     async def test_pages_come_from_the_cluster(self, filled: Env) -> None:
         first = await filled.cached.list("apps/v1", "Deployment", ListOptions(limit=2))
