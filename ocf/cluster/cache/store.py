@@ -14,9 +14,9 @@ The store does not wait, sends no requests and does not depend on time.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from ocf.cluster.cache.in_flight import StaleMark, WriteSnapshot
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.resource_versions import is_newer, is_older, number_of
 from ocf.cluster.cache.serialization import CacheEntry, pack
@@ -24,7 +24,44 @@ from ocf.cluster.cache.transform import Reduction
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.objects import Manifest
 
-__all__ = ["Store"]
+__all__ = ["Store", "WriteSnapshot"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StaleMark:
+    """The cached state of an object may be older than our own write, so it is read from the cluster until then.
+
+    Args:
+        listing: The number of lists that had begun when the object was marked; a later list removes the mark.
+        version: The version that our write made, if known; an event that has reached it removes the mark.
+        uid: The uid of the object that we deleted, if known; its `DELETED` event removes the mark.
+    """
+
+    listing: int
+    version: str = ""
+    uid: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class WriteSnapshot:
+    """The state of the store, concerning one object, when a request about that object was sent.
+
+    Args:
+        name: Namespace and name of the object.
+        known: Version of the object, or of its absence; None if neither is known.
+        stream: Version of the watch.
+        epoch: The number of lists that had replaced the content of the store.
+        mark: The stale mark of the object; None if it was not stale.
+    """
+
+    name: NamespacedName
+    known: str | None
+    stream: str
+    epoch: int
+    mark: _StaleMark | None
+    seen: set[str] = field(default_factory=set)
+    """The versions of the object that the watch has reported since then."""
+
 
 # Limits the marks of objects that are never read again; one list removes them all.
 _MAX_STALE_MARKS: Final = 1_000
@@ -44,7 +81,7 @@ class Store:
         self._entries: dict[NamespacedName, CacheEntry] = {}
         self._absent: dict[NamespacedName, str] = {}
         """Versions at which objects did not exist; kept while an older state may still arrive."""
-        self._stale_marks: dict[NamespacedName, StaleMark] = {}
+        self._stale_marks: dict[NamespacedName, _StaleMark] = {}
         self._in_flight: dict[NamespacedName, list[WriteSnapshot]] = {}
         self._listing = 0
         self._changed_while_listing: set[NamespacedName] | None = None
@@ -246,7 +283,7 @@ class Store:
         if current is not None and current is not snapshot.mark:
             # The order of two concurrent requests is unknown: no event about one of them removes the mark of both.
             version = uid = ""
-        self._stale_marks[snapshot.name] = StaleMark(self._listing, version, uid)
+        self._stale_marks[snapshot.name] = _StaleMark(self._listing, version, uid)
         if len(self._stale_marks) > _MAX_STALE_MARKS:
             self.relist_reason = f"more than {_MAX_STALE_MARKS} objects are stale"
 

@@ -10,9 +10,9 @@ from ocf.cluster.cache.keys import namespaced_name
 from ocf.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError, ServerError
 
 if TYPE_CHECKING:
-    from ocf.cluster.cache.in_flight import WriteSnapshot
     from ocf.cluster.cache.informer import Informer
     from ocf.cluster.cache.keys import NamespacedName
+    from ocf.cluster.cache.store import WriteSnapshot
     from ocf.objects import Manifest
 
 __all__ = ["InFlightWrite"]

@@ -5,7 +5,6 @@ It follows client-go where it connects: kubeconfigs, credentials, impersonation 
 """
 
 from ocf.cluster.client.cluster import ApiServerCluster
-from ocf.cluster.client.impersonation import Impersonation
-from ocf.cluster.client.rest_config import ExecConfig, RestConfig, TlsConfig
+from ocf.cluster.client.rest_config import ExecConfig, Impersonation, RestConfig, TlsConfig
 
 __all__ = ["ApiServerCluster", "ExecConfig", "Impersonation", "RestConfig", "TlsConfig"]

@@ -7,14 +7,13 @@ from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.client import requests
-from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.discovery import Discovery
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
+from ocf.cluster.client.responses import LineBuffer, UnknownPathError, read_event, read_list
 from ocf.cluster.client.rest_config import RestConfig
-from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
     DEFAULT_LIST_OPTIONS,

@@ -16,8 +16,10 @@ error of the library as its cause.
 import asyncio
 import errno
 import os
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,16 +27,15 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 import ocf
 from ocf.cluster.client.credentials import Credential, credentials_for
 from ocf.cluster.client.paths import bad_request
 from ocf.cluster.client.proxy import environment_proxy
-from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.resolver import Resolver
+from ocf.cluster.client.requests import HttpRequest, request_span, response_attributes
 from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
-from ocf.cluster.client.spans import request_span, response_attributes
 from ocf.cluster.client.tls import TlsContexts
 from ocf.cluster.open_files import open_files_hint
 from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
@@ -42,7 +43,7 @@ from ocf.errors import ApiError, ConfigError, ManifestError, ServerError, api_er
 from ocf.objects import Manifest
 from ocf.objects.json_values import encode_json
 
-__all__ = ["MAX_REQUESTS", "Connection", "Stream"]
+__all__ = ["MAX_REQUESTS", "Connection", "Resolver", "Stream"]
 
 MAX_REQUESTS: Final = 100
 """Requests of a connection at the same time; watches do not count.
@@ -376,3 +377,52 @@ def _why(error: Exception) -> str:
         return f"too many open files: {open_files_hint()}"
     has_safe_text = isinstance(error, (aiohttp.ClientConnectionError, OSError)) and str(error)
     return f"{type(error).__name__}: {error}" if has_safe_text else type(error).__name__
+
+
+# asyncio resolves names in the threads that it also gives to `asyncio.to_thread`: five on a machine with one processor.
+# Functions of an operator that block there, on another service that hangs, would keep the client from every new
+# connection to an API server that is named by its address in DNS.
+_THREADS: Final = 2  # for the API server and its proxy; requests that need the same name share a lookup
+_NUMERIC: Final = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
+
+
+class Resolver(AbstractResolver):
+    """Resolves names as the operating system is configured, whichever packages for DNS are installed."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ocf-dns")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of a name, in the order of the operating system.
+
+        Args:
+            host: The name.
+            port: The port, for the result.
+            family: The kind of addresses.
+
+        Raises:
+            OSError: If the name has no address, or cannot be resolved.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, _resolve, host, port, family)
+
+    async def close(self) -> None:
+        """End the threads; a lookup that hangs does not delay it."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _resolve(host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
+    found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    return [
+        ResolveResult(
+            hostname=host,
+            # With the scope of a link-local address.
+            host=socket.getnameinfo(address, _NUMERIC)[0],
+            port=port,
+            family=kind,
+            proto=proto,
+            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+        )
+        for kind, _, proto, _, address in found
+    ]

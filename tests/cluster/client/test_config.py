@@ -13,7 +13,7 @@ import yaml
 
 import ocf
 from ocf.cluster.client import ApiServerCluster, RestConfig, TlsConfig
-from ocf.cluster.client.config import load_config
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
 

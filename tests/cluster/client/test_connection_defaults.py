@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from ocf.cluster import WatchOptions
 from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig
-from ocf.cluster.client.connection import Connection
+from ocf.cluster.client.connection import Connection, Resolver
 from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.resolver import Resolver
-from ocf.cluster.client.watch_stream import LineBuffer
+from ocf.cluster.client.responses import LineBuffer
 from ocf.errors import ApiError, BadRequestError, ServerError
 from tests.support import stop_server
 

@@ -17,10 +17,10 @@ from aiohttp import web
 
 from ocf.cluster import ListOptions, WatchOptions
 from ocf.cluster.client import ApiServerCluster, ExecConfig, Impersonation, RestConfig
-from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.credentials import Credential, Credentials
 from ocf.cluster.client.exec_plugin import parse_credential
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ApiError, ConfigError, ServerError
 

@@ -25,8 +25,8 @@ from aiohttp import web
 from ocf.cluster import ListOptions, WatchOptions
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.client import ApiServerCluster, RestConfig
-from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import MAX_REQUESTS, Connection
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ApiError, ServerError
 from ocf.objects import Manifest

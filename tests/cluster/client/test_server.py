@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
 from ocf.cluster.client import ApiServerCluster
-from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import Connection
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from ocf.cluster import ListOptions, Subresource
 from ocf.cluster.client import requests
 from ocf.cluster.client.paths import DiscoveredResource
-from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.spans import path_parts, request_span
+from ocf.cluster.client.requests import HttpRequest, path_parts, request_span
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 

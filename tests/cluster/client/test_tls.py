@@ -17,8 +17,8 @@ import yaml
 from aiohttp import web
 
 from ocf.cluster.client import ApiServerCluster, RestConfig, TlsConfig
-from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import Connection
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ConfigError, ServerError
 from tests.support import stop_server

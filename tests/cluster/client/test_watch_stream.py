@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.cluster.client.watch_stream import LineBuffer
+from ocf.cluster.client.responses import LineBuffer
 
 _OBJECTS = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=20), max_size=3), max_size=6)
 
