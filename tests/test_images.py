@@ -23,7 +23,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from ocf.runtime.pod_security import USER
+from ocf.runtime.pod_objects import USER
 
 ROOT: Final = Path(__file__).parents[1]
 FILE: Final = ROOT / "images" / "Dockerfile"

@@ -5,8 +5,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ocf.objects import Manifest
-from ocf.runtime.pod_objects import disruption_budget, network_policy, service, service_monitor, spread_over_nodes
-from ocf.runtime.pod_security import container_security, pod_security
+from ocf.runtime.pod_objects import (
+    container_security,
+    disruption_budget,
+    network_policy,
+    pod_security,
+    service,
+    service_monitor,
+    spread_over_nodes,
+)
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
 __all__ = ["ControllerPod", "access_manifests", "controller_manifests"]

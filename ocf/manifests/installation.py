@@ -18,8 +18,15 @@ from ocf.objects import Manifest, load_document
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator import ManagerOptions, Operator
 from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
-from ocf.runtime.pod_objects import disruption_budget, network_policy, service, service_monitor, spread_over_nodes
-from ocf.runtime.pod_security import container_security, pod_security
+from ocf.runtime.pod_objects import (
+    container_security,
+    disruption_budget,
+    network_policy,
+    pod_security,
+    service,
+    service_monitor,
+    spread_over_nodes,
+)
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, kopf_rules, roles
 
 __all__ = ["Installation"]

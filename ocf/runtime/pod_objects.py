@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ocf.objects import Manifest
 
-__all__ = ["disruption_budget", "network_policy", "service", "service_monitor", "spread_over_nodes"]
+__all__ = [
+    "USER",
+    "container_security",
+    "disruption_budget",
+    "network_policy",
+    "pod_security",
+    "service",
+    "service_monitor",
+    "spread_over_nodes",
+]
 
 
 def service(metadata: Mapping[str, Any], labels: Mapping[str, str], ports: Mapping[str, int]) -> Manifest:
@@ -95,3 +104,38 @@ def spread_over_nodes(labels: Mapping[str, str]) -> Manifest:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(labels)}}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
+# They comply with the Pod Security Standard `restricted`, and the root file system is read-only in addition. Source:
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/.
+USER: Final = 65532
+"""User and group of the process, as in distroless images."""
+
+
+def pod_security() -> dict[str, Any]:
+    """Return the security context of a pod.
+
+    Example:
+        >>> pod_security()["runAsNonRoot"]
+        True
+    """
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def container_security() -> dict[str, Any]:
+    """Return the security context of a container.
+
+    Example:
+        >>> container_security()["capabilities"]
+        {'drop': ['ALL']}
+    """
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }

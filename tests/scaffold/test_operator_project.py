@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.runtime.pod_security import USER
+from ocf.runtime.pod_objects import USER
 from ocf.scaffold import OperatorProject, render_operator
 from ocf.scaffold.operator_project import RESERVED
 

@@ -12,8 +12,7 @@ from ocf.runtime.admission.review import review
 from ocf.runtime.admission.webhooks import Defaulter, Operation, Step, Validator, Warn, Webhook, Webhooks
 
 if TYPE_CHECKING:
-    from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
-    from ocf.runtime.admission.file_certificates import FileCertificates
+    from ocf.runtime.admission.certificate_source import CertificateSource, FileCertificates, ServingCertificate
     from ocf.runtime.admission.key_pairs import KeyPair
     from ocf.runtime.admission.rotation import Renewal
     from ocf.runtime.admission.secret_certificates import SecretCertificates
@@ -55,7 +54,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "CertificateSource": "certificate_source",
-        "FileCertificates": "file_certificates",
+        "FileCertificates": "certificate_source",
         "KeyPair": "key_pairs",
         "Renewal": "rotation",
         "SecretCertificates": "secret_certificates",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeVar, cast
 
@@ -19,13 +19,12 @@ from ocf.errors import ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, copy_json, read_live, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
-from ocf.objects.json_changes import merge_changes
+from ocf.objects.json_changes import merge_changes, same_json
 from ocf.objects.model_errors import field_errors_of
-from ocf.runtime.admission.json_patch import json_patch
 from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
 from ocf.runtime.running_function import name_of, running_function
 
-__all__ = ["rejection", "review"]
+__all__ = ["json_patch", "rejection", "review"]
 
 T = TypeVar("T")
 
@@ -259,3 +258,41 @@ def _written(webhook: Webhook[Any], model: Any) -> Manifest:
 
 def _type(value: object) -> str:
     return type(value).__name__
+
+
+# A model does not represent an object exactly: it ignores unknown fields, adds its own defaults and formats some values
+# differently. So the serialized model is never sent. Instead the difference between the model before and after the
+# defaulter is applied to the object of the request.
+def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
+    """Yield a change as a JSON patch (RFC 6902) with one operation per changed field.
+
+    Args:
+        before: A JSON value.
+        after: The new value.
+        path: The path of the value, as a JSON pointer.
+
+    Yields:
+        Operations `add`, `remove` and `replace`.
+
+    Example:
+        >>> list(json_patch({"spec": {"a": 1}}, {"spec": {"a": 1, "b/c": [2]}}))
+        [{'op': 'add', 'path': '/spec/b~1c', 'value': [2]}]
+    """
+    if same_json(before, after):
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from ({"op": "remove", "path": _below(path, key)} for key in before if key not in after)
+        for key, value in after.items():
+            if key in before:
+                yield from json_patch(before[key], value, _below(path, key))
+            else:
+                yield {"op": "add", "path": _below(path, key), "value": value}
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for position, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from json_patch(old, new, _below(path, position))
+    else:
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _below(path: str, key: str | int) -> str:
+    return f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"

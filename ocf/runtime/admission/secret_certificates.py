@@ -11,9 +11,10 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
@@ -22,14 +23,87 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.certificate_source import ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair, authorities
-from ocf.runtime.admission.registrations import Registration, registrations
 from ocf.runtime.admission.rotation import Renewal, RotationPolicy, StoredCertificates, Trust, choose_pair, plan
-from ocf.runtime.admission.webhook_configurations import Service, Url
+from ocf.runtime.admission.webhook_configurations import Service, Url, configurations, definition_key
 from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.rbac import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
 
 __all__ = ["SecretCertificates", "certificate_rules", "secret_key"]
+
+
+class _Registration(Protocol):
+    """An object that registers webhooks."""
+
+    @property
+    def key(self) -> ObjectKey:
+        """Its key."""
+        ...
+
+    def client_configs(self, live: Manifest) -> list[Mapping[str, Any]]:
+        """Return the `clientConfig` of each of the webhooks in the live object."""
+        ...
+
+    def with_bundle(self, live: Manifest, bundle: str) -> Manifest:
+        """Return the fields to apply, so that each `clientConfig` has a CA bundle (PEM in base64)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """A webhook configuration.
+
+    Args:
+        key: Its key.
+        names: The names of the webhooks; others in the same configuration are left alone.
+    """
+
+    key: ObjectKey
+    names: tuple[str, ...]
+
+    def client_configs(self, live: Manifest) -> list[Mapping[str, Any]]:
+        return [entry.get("clientConfig") or {} for entry in self._entries(live)]
+
+    def with_bundle(self, live: Manifest, bundle: str) -> Manifest:
+        config = {"caBundle": bundle}
+        return {"webhooks": [{"name": entry["name"], "clientConfig": config} for entry in self._entries(live)]}
+
+    def _entries(self, live: Manifest) -> list[Mapping[str, Any]]:
+        return [entry for entry in live.get("webhooks") or () if entry.get("name") in self.names]
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A CustomResourceDefinition with a conversion webhook; without one, nothing is written.
+
+    Args:
+        key: Its key.
+    """
+
+    key: ObjectKey
+
+    def client_configs(self, live: Manifest) -> list[Mapping[str, Any]]:
+        conversion = live["spec"].get("conversion") or {}
+        return [conversion["webhook"].get("clientConfig") or {}] if conversion.get("strategy") == "Webhook" else []
+
+    def with_bundle(self, live: Manifest, bundle: str) -> Manifest:
+        del live
+        return {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}}}
+
+
+def _registrations(webhooks: Webhooks, address: Service | Url) -> list[_Registration]:
+    """Return the objects that register webhooks.
+
+    Args:
+        webhooks: The webhooks.
+        address: The address of their server.
+    """
+    configured = [
+        _Configuration(ObjectKey.of(manifest), tuple(entry["name"] for entry in manifest["webhooks"]))
+        for manifest in configurations(webhooks, address)
+    ]
+    return [*configured, *(_Definition(definition_key(resource)) for resource in webhooks.conversions)]
+
 
 _MOST_TRIES: Final = 5
 
@@ -73,7 +147,7 @@ class SecretCertificates:
     ) -> None:
         self._cluster = cluster
         self._key = secret_key(webhooks, namespace, secret)
-        self._registrations = registrations(webhooks, address)
+        self._registrations = _registrations(webhooks, address)
         self._clock = clock or SystemClock()
         self._renewal = renewal or Renewal()
         self._policy = RotationPolicy((address.host,), self._renewal.lifetime)
@@ -138,7 +212,7 @@ class SecretCertificates:
         else:
             await self._cluster.update({**secret, "data": kept.data()}, field_manager=self._manager)
 
-    async def _published(self, registration: Registration, live: Manifest, bundle: bytes) -> Manifest:
+    async def _published(self, registration: _Registration, live: Manifest, bundle: bytes) -> Manifest:
         """Write the bundle into an object that registers webhooks, unless it is there already."""
         text = base64.b64encode(bundle).decode()
         if all(config.get("caBundle") == text for config in registration.client_configs(live)):
@@ -148,7 +222,7 @@ class SecretCertificates:
         change = {**head, **registration.with_bundle(live, text)}
         return await self._cluster.apply(change, field_manager=self._manager, force=True)
 
-    def _trust(self, live: Sequence[tuple[Registration, Manifest]]) -> Trust:
+    def _trust(self, live: Sequence[tuple[_Registration, Manifest]]) -> Trust:
         """Return the trusted CAs, and record since when they are trusted."""
         bundles = [
             _authorities(config.get("caBundle") or "") for one, found in live for config in one.client_configs(found)
@@ -179,7 +253,7 @@ def certificate_rules(
         namespace: Namespace of the Secret.
         secret: See `SecretCertificates`.
     """
-    return _privileges(secret_key(webhooks, namespace, secret), registrations(webhooks, address))
+    return _privileges(secret_key(webhooks, namespace, secret), _registrations(webhooks, address))
 
 
 def secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
@@ -193,7 +267,7 @@ def secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
     return ObjectKey("v1", "Secret", secret or f"{webhooks.name}-webhook-certificates", namespace)
 
 
-def _privileges(key: ObjectKey, registered: Iterable[Registration]) -> frozenset[PolicyRule]:
+def _privileges(key: ObjectKey, registered: Iterable[_Registration]) -> frozenset[PolicyRule]:
     ours = partial(PolicyRule, "", "secrets", namespace=key.namespace)
     secret = {ours("create"), ours("get", name=key.name), ours("update", name=key.name)}
     resources = ((rest_mapping(one.key.api_version, one.key.kind, ()), one.key.name) for one in registered)

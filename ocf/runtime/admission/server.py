@@ -26,7 +26,6 @@ from ocf.http.limits import Limits, connections_within
 from ocf.http.server import ListeningServer, serving_app
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
-from ocf.runtime.admission.body_reader import BodyReader
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.routes import Route, routes
@@ -90,7 +89,7 @@ class WebhookServer:
         self._certificates = certificates
         self._clock = clock
         self._certificate = certificate
-        self._bodies = BodyReader(_BODIES)
+        self._bodies = _BodyReader(_BODIES)
         self._threads = WorkerThreads(_WORKERS, _SPARE, "admission", clock)
         self._listening: ListeningServer | None = None
         self._refreshing: asyncio.Task[None] | None = None
@@ -276,3 +275,49 @@ def _question(body: bytes, route: Route) -> dict[str, Any]:
 
 def _error_text(error: Exception) -> str:
     return str(error) if isinstance(error, OcfError) else type(error).__name__
+
+
+# Bytes of each body that always have room; 32 MB of all connections that the server of the webhooks may have.
+_SMALL: Final = 64 * 1024
+
+
+class _BodyReader:
+    """Reads bodies of requests.
+
+    Args:
+        most: How many bytes of large bodies may be in memory at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+
+    @asynccontextmanager
+    async def read(self, request: web.Request, longest: int) -> AsyncIterator[bytes]:
+        """Read a body; it counts as being in memory until the block ends.
+
+        Args:
+            request: The request.
+            longest: Maximum number of bytes of the body.
+
+        Yields:
+            The body.
+
+        Raises:
+            HTTPRequestEntityTooLarge: If the body is longer.
+            HTTPServiceUnavailable: If there is no room for the body, because of other large ones.
+        """
+        body, counted = bytearray(), 0
+        try:
+            async for chunk in request.content.iter_any():
+                body += chunk
+                if len(body) > longest:
+                    raise web.HTTPRequestEntityTooLarge(longest, len(body))
+                large = max(0, len(body) - _SMALL)
+                self._held, counted = self._held + large - counted, large
+                if large and self._held > self._most:
+                    text = f"the bodies of all requests take more than {self._most} bytes; send this one again later\n"
+                    raise web.HTTPServiceUnavailable(text=text)
+            yield bytes(body)
+        finally:
+            self._held -= counted

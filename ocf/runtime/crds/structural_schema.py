@@ -14,11 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.errors import FieldProblem
-from ocf.runtime.crds.alternatives import merged_alternatives, refused_alternatives
 from ocf.runtime.crds.markers import UNSUPPORTED
-from ocf.runtime.crds.schema_keywords import ANNOTATIONS, INT_OR_STRING, PRESERVE, SCALARS
 
 __all__ = ["StructuralSchemaConverter"]
+
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_ANNOTATIONS: Final = frozenset(
+    {"contentMediaType", "deprecated", "example", "examples", "readOnly", "title", "writeOnly"}
+)
+"""Keywords that describe a schema without restricting values."""
+_SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 
 Json = dict[str, Any]
 
@@ -108,7 +114,7 @@ class StructuralSchemaConverter:
                         f"{name} contains itself, and a structural schema is finite: annotate this field with "
                         "Annotated[..., Preserve()], so that the API server stores it without a schema",
                     )
-                    return {"type": "object", PRESERVE: True}, above
+                    return {"type": "object", _PRESERVE: True}, above
                 target, above = self.definitions[name], (*above, name)
             rules = [*target.get(_RULES, ()), *rest.get(_RULES, ())]
             schema = target | rest | ({_RULES: rules} if rules else {})
@@ -122,10 +128,10 @@ class StructuralSchemaConverter:
             return only | rest
         known = len(self.problems)
         arms = [self._resolved(arm, path, above)[0] for arm in arms]
-        merged = merged_alternatives(arms)
+        merged = _merged_alternatives(arms)
         if merged is None and len(self.problems) == known:
-            self._reject(path, refused_alternatives(arms))
-        return {PRESERVE: True} | rest if merged is None else merged | rest
+            self._reject(path, _refused_alternatives(arms))
+        return {_PRESERVE: True} | rest if merged is None else merged | rest
 
     def _text(self, schema: Json, found: Json, path: str) -> None:
         if "format" in schema:
@@ -158,7 +164,7 @@ class StructuralSchemaConverter:
                 self._reject(path, "a structural schema has fields or a map, not both")
             found["additionalProperties"] = self.of(values, f"{path}.*", above)
         elif values is not False:
-            found[PRESERVE] = True
+            found[_PRESERVE] = True
         if "propertyNames" in schema or "patternProperties" in schema:
             self._reject(path, "a structural schema cannot restrict the keys of a map: use a ValidationRule")
 
@@ -174,7 +180,7 @@ class StructuralSchemaConverter:
                 self._reject(path, "a list needs a type for its items")
         if found.get("x-kubernetes-list-type") == "map":
             self._keyed(schema, found, path)
-        elif found.get("x-kubernetes-list-type") == "set" and found.get("items", {}).get("type") not in SCALARS:
+        elif found.get("x-kubernetes-list-type") == "set" and found.get("items", {}).get("type") not in _SCALARS:
             self._reject(path, "a set holds scalars only: use a list, for objects Annotated[list[...], ListMap(key)]")
 
     def _keyed(self, schema: Json, found: Json, path: str) -> None:
@@ -188,7 +194,7 @@ class StructuralSchemaConverter:
             required = key in item.get("required", ())
             if key in schema.get("x-key-defaults", {}) and not required:
                 said.setdefault("default", schema["x-key-defaults"][key])
-            if said.get("type") not in SCALARS:
+            if said.get("type") not in _SCALARS:
                 self._reject(path, f'the key "{key}" is not a scalar')
             elif not required and "default" not in said:
                 self._reject(path, f'the key "{key}" must be required, or have a default')
@@ -208,7 +214,7 @@ class StructuralSchemaConverter:
         unknown = sorted(set(schema) - _KNOWN - {key for key in schema if key.startswith("x-kubernetes-")})
         if unknown:
             self._reject(path, f"a structural schema does not support {', '.join(unknown)}")
-        elif not ({"type", INT_OR_STRING, PRESERVE} & set(found)):
+        elif not ({"type", _INT_OR_STRING, _PRESERVE} & set(found)):
             self._reject(path, "values of different types have no structural schema: use one type")
 
 
@@ -216,7 +222,7 @@ _RULES: Final = "x-kubernetes-validations"
 _NOTHING: Final = object()
 _KNOWN: Final = (
     _KEPT
-    | ANNOTATIONS
+    | _ANNOTATIONS
     | {"additionalProperties", "anyOf", "const", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maximum"}
     | {"minimum", "oneOf", "pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "required"}
     | {"uniqueItems", "x-key-defaults"}
@@ -247,3 +253,69 @@ def _bounds(schema: Json) -> Json:
         if mark in schema and found[name] == schema[mark]:
             found[mark] = True
     return found
+
+
+_DESCRIPTIONS: Final = _ANNOTATIONS | {"type", "description"}
+_LIMITS: Final[dict[str, frozenset[str]]] = {
+    "integer": frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}),
+    "string": frozenset({"maxLength", "minLength", "pattern"}),
+}
+"""Keywords that the API server applies to values of one type only, so those of an integer do not affect a string."""
+
+
+def _merged_alternatives(arms: Sequence[Json]) -> Json | None:
+    """Return the schema of the values that any of the alternatives accepts.
+
+    Args:
+        arms: Schemas without references, at least two.
+
+    Returns:
+        The schema: of an integer or a string, each with its limits; of a number; or of an enumeration. None if a
+        structural schema cannot express the alternatives.
+
+    Example:
+        >>> _merged_alternatives([{"type": "integer", "minimum": 0}, {"type": "string", "enum": ["auto"]}])
+        {'x-kubernetes-int-or-string': True, 'minimum': 0, 'pattern': '^(auto)$'}
+    """
+    limits = [{key: value for key, value in arm.items() if key not in _DESCRIPTIONS} for arm in arms]
+    types = [arm.get("type") for arm in arms]
+    if sorted(map(str, types)) == ["integer", "string"]:
+        found = [_limited(kind, limit) for kind, limit in zip(types, limits, strict=True)]
+        merged = {key: value for each in found for key, value in (each or {}).items()}
+        return None if None in found else {_INT_OR_STRING: True, **merged}
+    if set(types) == {"integer", "number"} and not any(limits):
+        return {"type": "number"}
+    values = [_values(limit) for limit in limits]
+    if len(set(types)) == 1 and types[0] in _SCALARS and all(values):
+        return {"type": types[0], "enum": list(dict.fromkeys(value for each in values for value in each))}
+    return None
+
+
+def _refused_alternatives(arms: Sequence[Json]) -> str:
+    """Return why alternatives have no structural schema, with what to use instead.
+
+    Args:
+        arms: Schemas without references.
+    """
+    reason = "a structural schema has no alternatives other than int | str"
+    types = {arm.get("type") for arm in arms}
+    if types == {"object"}:
+        return f"{reason}: use one object with an optional field for each, and a ValidationRule that one of them is set"
+    if "array" in types:
+        return f"{reason}: use the list, also for a single value"
+    return f"{reason}: use one type with optional fields"
+
+
+def _limited(kind: str | None, limits: Json) -> Json | None:
+    """Return the limits of one type of two; None if they would affect the other type, too."""
+    values = _values(limits)
+    if kind == "string" and values:
+        return {"pattern": f"^({'|'.join(map(re.escape, values))})$"}
+    return limits if set(limits) <= _LIMITS.get(str(kind), frozenset()) else None
+
+
+def _values(limits: Json) -> list[Any]:
+    """Return the values of an enumeration; empty if it is not one."""
+    if set(limits) == {"const"}:
+        return [limits["const"]]
+    return list(limits["enum"]) if set(limits) == {"enum"} else []

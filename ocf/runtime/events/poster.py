@@ -13,8 +13,8 @@ import logging
 import random
 import re
 import socket
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from enum import StrEnum
@@ -34,10 +34,9 @@ from ocf.errors import (
 )
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_micro_time
-from ocf.runtime.events.rate_limit import TokenBucket
 from ocf.runtime.events.series import EventSeries, Instant, Write
 
-__all__ = ["Drop", "EventBroadcaster", "broadcasting_events"]
+__all__ = ["Drop", "EventBroadcaster", "TokenBucket", "broadcasting_events"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -362,3 +361,53 @@ def _shortened(note: str) -> str:
     if len(encoded) <= _LONGEST_NOTE:
         return note
     return encoded[: _LONGEST_NOTE - len("…".encode())].decode(errors="ignore") + "…"
+
+
+# Without it, an operator that never gets in sync would fill the cluster with events about the same object. The numbers
+# are those of client-go (`tools/record/events_cache.go`): a burst of 25, and one more every five minutes.
+_BURST: Final = 25
+_REFILL: Final = timedelta(minutes=5)
+_CAPACITY: Final = 4096
+
+
+class TokenBucket:
+    """A token bucket for each source of events.
+
+    Args:
+        burst: Size of a bucket.
+        refill: Time until a bucket gets one more token.
+        capacity: Maximum number of buckets; beyond it the least recently used one is dropped, and its source starts
+            with a full one.
+
+    Example:
+        >>> allowance = TokenBucket(burst=1, refill=timedelta(minutes=5))
+        >>> [allowance.take("corner", timedelta(minutes=minute)) for minute in (0, 4, 6, 7)]
+        [True, False, True, False]
+    """
+
+    def __init__(self, *, burst: int = _BURST, refill: timedelta = _REFILL, capacity: int = _CAPACITY) -> None:
+        self._burst = burst
+        self._refill = refill
+        self._capacity = capacity
+        self._left: OrderedDict[Hashable, tuple[float, timedelta]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def take(self, source: Hashable, elapsed: timedelta) -> bool:
+        """Take one token of a source.
+
+        Args:
+            source: The source of the event.
+            elapsed: The present `elapsed` of the clock.
+
+        Returns:
+            Whether a token was left.
+        """
+        left, since = self._left.pop(source, (float(self._burst), elapsed))
+        left = min(float(self._burst), left + (elapsed - since) / self._refill)
+        allowed = left >= 1
+        self._left[source] = (left - 1 if allowed else left, elapsed)
+        if len(self._left) > self._capacity:
+            self._left.popitem(last=False)
+        return allowed

@@ -11,20 +11,19 @@ import logging
 import random
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from ocf.cluster import Cluster
+from ocf.cluster import Cluster, InterceptingCluster, Request
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.backoff import with_jitter
-from ocf.errors import ApiError, LeaseLostError
+from ocf.errors import ApiError, ForbiddenError, LeaseLostError
 from ocf.objects import ObjectKey
 from ocf.runtime.leader.elector import Elector
 from ocf.runtime.leader.timing import Timing
-from ocf.runtime.leader.write_fence import FencedCluster
 
 __all__ = ["Leadership", "lead"]
 
@@ -101,7 +100,7 @@ async def lead(
         async with term:
             renewing = asyncio.create_task(_renew(elector, term))
             try:
-                yield Leadership(FencedCluster(cluster, lambda: elector.holds, key), identity, partial(_overdue, term))
+                yield Leadership(_FencedCluster(cluster, lambda: elector.holds, key), identity, partial(_overdue, term))
             finally:
                 renewing.cancel()
                 await asyncio.gather(renewing, return_exceptions=True)
@@ -159,3 +158,33 @@ async def _release(elector: Elector) -> None:
             await elector.release()
     except (ApiError, TimeoutError) as error:
         _log.warning("the lease %s is not released, other processes wait until it expires: %s", elector.key, error)
+
+
+# Cancelling the work of a leader is not enough: the work may handle the cancellation late, or block the event loop for
+# so long that it writes after the lease has expired. So the lease is checked before every write.
+_FORBIDDEN: Final = 403
+
+
+class _FencedCluster(InterceptingCluster):
+    """A cluster that rejects writes while they are not allowed; reads are always allowed.
+
+    Args:
+        cluster: The cluster.
+        allowed: Returns whether writes are allowed.
+        lease: The key of the lease, for the message.
+    """
+
+    def __init__(self, cluster: Cluster, allowed: Callable[[], bool], lease: ObjectKey) -> None:
+        super().__init__(cluster)
+        self._allowed = allowed
+        self._lease = lease
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        """Send the request if it is a read, or if writes are allowed."""
+        if not (request.verb.is_read or self._allowed()):
+            raise ForbiddenError(
+                f"the lease {self._lease.namespace}/{self._lease.name} is lost, so this process must not write",
+                code=_FORBIDDEN,
+                reason="LeaseLost",
+            )
+        return await send()

@@ -136,7 +136,7 @@ def _admission(environment: Mapping[str, str], namespace: str) -> WebhookOptions
     if not namespace:
         raise ConfigError("WEBHOOK_SERVICE needs POD_NAMESPACE, the namespace of the Service and of the certificate")
     # Servers and certificates are loaded only where webhooks are served.
-    from ocf.runtime.admission.file_certificates import FileCertificates
+    from ocf.runtime.admission.certificate_source import FileCertificates
     from ocf.runtime.admission.webhook_configurations import Service
 
     folder = environment.get("WEBHOOK_CERTIFICATES", "")

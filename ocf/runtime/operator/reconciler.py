@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from ocf.cluster import Cluster
 from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconcile_each, reconciling
@@ -15,7 +15,6 @@ from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import annotate_span, requeue_attributes
 from ocf.errors import ManifestError, ReconcileError, failure_text
 from ocf.objects import Manifest
-from ocf.runtime.operator.failures import show_hidden_failures
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
 
@@ -102,7 +101,7 @@ class _OwnerReconcile(Generic[O]):
         unmade = outcome.finalization is not None and not context.is_ending
         asked = None if context.is_gone or unmade else await self._reported(self._owner, outcome)
         outcome = self._with_plain_status(outcome)
-        show_hidden_failures(operator, context, outcome)
+        _show_hidden_failures(operator, context, outcome)
         context.clear_failure(operator.failure_type)
         if outcome.error is not None:
             raise outcome.error
@@ -201,3 +200,26 @@ def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Excep
     if len(errors) > 1:
         error = ExceptionGroup(f"{len(errors)} of {len(components)} components failed", list(errors.values()))
     return ReconcileOutcome(components=components, results=results, errors=errors, error=error)
+
+
+# A component that fails sets its own condition. Whatever else fails (the owner cannot be read by its model, one of the
+# operator's functions raises, a timeout) says nothing about the components that were not reached, nor about what the
+# operator's own conditions are about. So those stay as they were observed last, with the generation that this was.
+def _show_hidden_failures(operator: Operator[Any], context: ReconcileContext, outcome: ReconcileOutcome) -> None:
+    """Show the errors of unpublished components in the failure condition, unless a condition of the report shows them.
+
+    Args:
+        operator: The operator.
+        context: The reconcile of the owner.
+        outcome: Its outcome, after the report.
+    """
+    errors = [
+        outcome.errors[one.name] for one in outcome.components if not one.published and one.name in outcome.errors
+    ]
+    hidden = [text for text in map(failure_text, errors) if not context.shows(text)]
+    if hidden:
+        before = context.condition_context(operator.failure_type)
+        # A failure of this reconcile, such as one of the report, is not replaced by those of the components.
+        texts = [before.previous.message, *hidden] if operator.failure_type in context.staged else hidden
+        # The components have recorded their failures, so there are events already.
+        context.stage(before.failed("; ".join(texts)))

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
+from ocf.cluster import Cluster
 from ocf.component import Component, DeletionOrder
 from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle
@@ -23,7 +24,7 @@ from ocf.runtime.rbac.escalation import escalation_rules
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import RESTMapping, rest_mapping
 
-__all__ = ["EVENTS", "kopf_rules", "lease_rules", "policy_rules"]
+__all__ = ["EVENTS", "custom_definitions", "kopf_rules", "lease_rules", "policy_rules"]
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _VERBS_OF_LIFECYCLE: Final = {
@@ -186,3 +187,13 @@ def _without_covered(found: set[PolicyRule]) -> Iterator[PolicyRule]:
         whole = PolicyRule(one.group, one.resource, one.verb, "", one.namespaced, one.namespace)
         if one == whole or whole not in found:
             yield one
+
+
+async def custom_definitions(cluster: Cluster) -> tuple[Manifest, ...]:
+    """Read the CustomResourceDefinitions of a cluster, for `policy_rules`.
+
+    Args:
+        cluster: The cluster.
+    """
+    found = await cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    return found.items

@@ -6,8 +6,7 @@ time (`ocf.testing.run_in_virtual_time`) covers hours at once.
 
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.runtime.workqueue.metrics import QueueMetrics
-from ocf.runtime.workqueue.queue import WorkQueue
-from ocf.runtime.workqueue.rate_limiters import FixedDelay, RateLimiter
+from ocf.runtime.workqueue.queue import FixedDelay, RateLimiter, WorkQueue
 from ocf.runtime.workqueue.workers import asked_delay, work
 
 __all__ = ["ExponentialBackoff", "FixedDelay", "QueueMetrics", "RateLimiter", "WorkQueue", "asked_delay", "work"]

@@ -9,15 +9,57 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Hashable
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import QueueClosedError
+from ocf.errors import ConfigError, QueueClosedError
 from ocf.runtime.workqueue.metrics import QueueMetrics
-from ocf.runtime.workqueue.rate_limiters import RateLimiter
 
-__all__ = ["WorkQueue"]
+__all__ = ["FixedDelay", "RateLimiter", "WorkQueue"]
+
+
+class RateLimiter(Protocol):
+    """Computes the delay before a failed key is retried."""
+
+    def after(self, failures: int) -> timedelta:
+        """Return the delay.
+
+        Args:
+            failures: Number of failures in a row, at least 1.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedDelay:
+    """A rate limiter with a constant delay, for controllers that process everything once per period.
+
+    Source: `FixedItemIntervalRateLimiter` of the HorizontalPodAutoscaler's controller.
+
+    Args:
+        delay: The delay.
+
+    Raises:
+        ConfigError: If it is not positive.
+    """
+
+    delay: timedelta
+
+    def __post_init__(self) -> None:
+        if self.delay <= timedelta(0):
+            raise ConfigError(f"a delay must be positive, got {self.delay}")
+
+    def after(self, failures: int) -> timedelta:
+        """Return the delay.
+
+        Args:
+            failures: Number of failures in a row; ignored.
+        """
+        del failures
+        return self.delay
+
 
 K = TypeVar("K", bound=Hashable)
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.runtime.events.rate_limit import TokenBucket
+from ocf.runtime.events.poster import TokenBucket
 
 START = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)

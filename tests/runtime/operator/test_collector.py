@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ocf.runtime.operator.collector import seldom_collecting
+from ocf.runtime.operator.run import seldom_collecting
 
 
 @pytest.fixture(autouse=True)
