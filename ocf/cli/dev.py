@@ -94,7 +94,7 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
         kubeconfig=kubeconfig,
         output=output,
     )
-    from ocf.cluster.open_files import raise_open_files
+    from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
     asyncio.run(_dev(target, options))

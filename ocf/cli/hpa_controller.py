@@ -229,7 +229,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
         return
     process = _process(options, lease_namespace, host, port, elected=leader_elect)
     _log(output)
-    from ocf.cluster.open_files import raise_open_files
+    from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
     asyncio.run(_run(process, kubeconfig, context, output))

@@ -6,19 +6,19 @@ server holds a share of the files that the process may open, and no client can k
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
-__all__ = ["Limits", "Waiting", "WaitsFor", "connections_within", "longest_waiting", "open_files_limit"]
+from ocf.concepts.open_files import open_files_limit
+
+__all__ = ["Limits", "Waiting", "WaitsFor", "connections_within", "longest_waiting"]
 
 T = TypeVar("T")
 
 # So that a server works at all where a process may open very few files.
 _FEWEST: Final = 8
-_UNLIMITED: Final = 2**20
 
 
 class WaitsFor(StrEnum):
@@ -158,13 +158,3 @@ def connections_within(share: float, most: int | None = None, *, files: int | No
     files = open_files_limit() if files is None else files
     shared = max(_FEWEST, int(files * share))
     return shared if most is None else min(shared, most)
-
-
-def open_files_limit() -> int:
-    """Return how many files the process may open (`RLIMIT_NOFILE`); a large number if there is no limit."""
-    if sys.platform == "win32":
-        return _UNLIMITED
-    import resource
-
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return _UNLIMITED if soft == resource.RLIM_INFINITY else soft

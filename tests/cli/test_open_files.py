@@ -20,7 +20,7 @@ def test_a_process_that_runs_for_long_raises_its_limit(command: str, monkeypatch
     def called() -> None:
         raise ConfigError("the limit was raised")
 
-    monkeypatch.setattr("ocf.cluster.open_files.raise_open_files", called)
+    monkeypatch.setattr("ocf.concepts.open_files.raise_open_files", called)
     result = CliRunner().invoke(app, command.split())
 
     assert "the limit was raised" in result.output

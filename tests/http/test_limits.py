@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.http.limits import Limits, Waiting, WaitsFor, connections_within, longest_waiting, open_files_limit
+from ocf.concepts.open_files import open_files_limit
+from ocf.http.limits import Limits, Waiting, WaitsFor, connections_within, longest_waiting
 
 UNLIMITED = Limits(connections=8, body=None, reading=None)
 

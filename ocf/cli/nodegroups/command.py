@@ -164,7 +164,7 @@ def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
         _print_manifests(choice, namespace, image, output, dry_run=dry_run, elected=leader_elect)
         return
     if action is NodeGroupAction.RUN:
-        from ocf.cluster.open_files import raise_open_files
+        from ocf.concepts.open_files import raise_open_files
 
         log_text(logging.INFO)
         raise_open_files()

@@ -78,7 +78,7 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     """
     settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
     options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, settings)
-    from ocf.cluster.open_files import raise_open_files
+    from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
     asyncio.run(_serve(options))

@@ -19,7 +19,6 @@ from typing import Final
 
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.missing_kinds import MissingKinds
-from ocf.cluster.cache.resource_versions import is_older
 from ocf.cluster.cache.serialization import CacheEntry
 from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import Subscription
@@ -29,6 +28,7 @@ from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.concepts.tracing import background_context
 from ocf.errors import ApiError, ConfigError, ExpiredError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
+from ocf.objects.resource_versions import is_older
 
 __all__ = ["Informer", "InformerState"]
 

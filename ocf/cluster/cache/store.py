@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
-from ocf.cluster.cache.resource_versions import is_newer, is_older, number_of
 from ocf.cluster.cache.serialization import CacheEntry, pack
 from ocf.cluster.cache.transform import Reduction
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.objects import Manifest
+from ocf.objects.resource_versions import is_newer, is_older, number_of
 
 __all__ = ["Store", "WriteSnapshot"]
 

@@ -37,7 +37,7 @@ from ocf.cluster.client.requests import HttpRequest, request_span, response_attr
 from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.tls import TlsContexts
-from ocf.cluster.open_files import open_files_hint
+from ocf.concepts.open_files import open_files_hint
 from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
 from ocf.errors import ApiError, ConfigError, ManifestError, ServerError, api_error
 from ocf.objects import Manifest

@@ -15,7 +15,7 @@ from typing import Any
 
 from ocf.cluster.client.rest_config import ExecConfig
 from ocf.cluster.client.tls import KeyPair
-from ocf.cluster.open_files import restore_open_files
+from ocf.concepts.open_files import restore_open_files
 from ocf.errors import ConfigError
 from ocf.objects import parse_time
 

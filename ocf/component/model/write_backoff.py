@@ -23,7 +23,7 @@ from typing import Final
 from ocf.cluster import ApplyCache, LastWrite
 from ocf.cluster.apply_cache import Reverts
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, resource_versions
 from ocf.objects.managed_fields import ManagedFields
 
 __all__ = [
@@ -213,8 +213,7 @@ def is_older(version: str, last: LastWrite) -> bool:
         version: The `resourceVersion` that was read.
         last: The last write.
     """
-    numbers = version.isdecimal() and last.version.isdecimal()
-    return numbers and int(version) < int(last.version)
+    return resource_versions.is_older(version, last.version)
 
 
 def written(

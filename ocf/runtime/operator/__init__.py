@@ -1,8 +1,8 @@
 """Operators: their declaration, their controllers, and the manager that runs them.
 
 The modules: `operator` declares an operator; `controller` enqueues owners for events and reconciles them;
-`observed_versions` filters events that a reconcile has observed already; `reconciler` is one reconcile; `manager` and
-`run` run operators together with cache, leader election, probes, metrics, webhooks and events.
+`recording_reads` records what a reconcile observes, by which `observed_versions` filters events; `reconciler` is one
+reconcile; `manager` and `run` run operators together with cache, leader election, probes, metrics, webhooks and events.
 """
 
 from ocf.runtime.operator.environment import environment_options, environment_switch, environment_tracer

@@ -17,8 +17,9 @@ from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
 from ocf.objects.timestamps import parse_time
-from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions, RecordingReads
+from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions
 from ocf.runtime.operator.reconciler import reconcile_owner
+from ocf.runtime.operator.recording_reads import RecordingReads
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.workqueue import WorkQueue, work
 

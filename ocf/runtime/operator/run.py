@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from ocf.cluster import Cluster
-from ocf.cluster.open_files import raise_open_files
+from ocf.concepts.open_files import raise_open_files
 from ocf.errors import ApiError, ConfigError
 from ocf.runtime.monitoring.json_logs import JsonFormatter
 from ocf.runtime.operator.manager import Manager

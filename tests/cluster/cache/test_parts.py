@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from ocf.cluster.cache import CacheTiming
 from ocf.cluster.cache.keys import WatchScope
 from ocf.cluster.cache.list_filter import ListFilter
-from ocf.cluster.cache.resource_versions import is_newer, is_older
 from ocf.cluster.cache.transform import reduction
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, copy_json
+from ocf.objects.resource_versions import is_newer, is_older
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import pack
 from ocf.errors import ApiError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator.observed_versions import ListScope, ObservationIndex, ObservedVersions, RecordingReads
+from ocf.runtime.operator.observed_versions import ListScope, ObservationIndex, ObservedVersions
+from ocf.runtime.operator.recording_reads import RecordingReads
 from ocf_server import EmbeddedCluster
 
 OWNER: Final = ObjectKey("example.com/v1", "Shop", "corner", "town")

@@ -28,7 +28,7 @@ from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.operator import controller, running
-from ocf.runtime.operator.observed_versions import RecordingReads
+from ocf.runtime.operator.recording_reads import RecordingReads
 from tests.requirements import Sampled
 
 from .conftest import NAMESPACE, Env, RunTest, Shop, key_of, settings_of, shop

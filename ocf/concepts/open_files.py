@@ -13,10 +13,11 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Final, TypeAlias
 
-__all__ = ["open_files_hint", "raise_open_files", "restore_open_files"]
+__all__ = ["open_files_hint", "open_files_limit", "raise_open_files", "restore_open_files"]
 
 _log: Final = logging.getLogger(__name__)
 _OPEN_MAX: Final = 10_240  # the maximum of macOS (setrlimit(2)), also where the hard limit is unlimited
+_UNLIMITED: Final = 2**20
 _Limits: TypeAlias = tuple[int, int]
 
 
@@ -53,9 +54,19 @@ def restore_open_files() -> Callable[[], None] | None:
     import resource
 
     original = _limits_at_start()
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] == original[0]:
+    if _limits()[0] == original[0]:
         return None
     return partial(resource.setrlimit, resource.RLIMIT_NOFILE, original)
+
+
+def open_files_limit() -> int:
+    """Return how many files the process may open (`RLIMIT_NOFILE`); a large number if there is no limit."""
+    if sys.platform == "win32":
+        return _UNLIMITED
+    import resource
+
+    soft = _limits()[0]
+    return _UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 def open_files_hint() -> str:
@@ -63,14 +74,16 @@ def open_files_hint() -> str:
     advice = "raise the limit of the process (ulimit -n), or watch fewer kinds and namespaces"
     if sys.platform == "win32":
         return advice
-    import resource
-
-    return f"the limit is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}; {advice}"
+    return f"the limit is {_limits()[0]}; {advice}"
 
 
 @cache
 def _limits_at_start() -> _Limits:
     """Return the limits as they were at the first call, before this module changed them."""
+    return _limits()
+
+
+def _limits() -> _Limits:
     import resource
 
     return resource.getrlimit(resource.RLIMIT_NOFILE)

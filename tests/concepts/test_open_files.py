@@ -26,7 +26,7 @@ def soft():
 RAISE: Final = """
 from ocf.cluster.client import ExecConfig
 from ocf.cluster.client.exec_plugin import run_plugin
-from ocf.cluster.open_files import raise_open_files
+from ocf.concepts.open_files import raise_open_files
 api = "client.authentication.k8s.io/v1"
 answer = '{"kind": "ExecCredential", "apiVersion": "%s", "status": {"token": "%s"}}'
 plugin = ExecConfig(command="sh", api_version=api, args=("-c", "printf '%s' %s $(ulimit -S -n)" % (answer, api)))
@@ -39,7 +39,7 @@ for _ in range(2):
 print(json.dumps(found))
 """
 REFUSED: Final = """
-from ocf.cluster.open_files import raise_open_files
+from ocf.concepts.open_files import raise_open_files
 def setrlimit(kind, limits, call=resource.setrlimit):
     if limits[0] > int(sys.argv[3]):
         raise ValueError("not allowed to raise maximum limit")

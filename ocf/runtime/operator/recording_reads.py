@@ -1,0 +1,207 @@
+"""The cluster of one reconcile, which records what the reconcile reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple
+
+from ocf.cluster import (
+    DEFAULT_LIST_OPTIONS,
+    Cluster,
+    InterceptingCluster,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    Request,
+    Subresource,
+    Verb,
+)
+from ocf.cluster.cache.list_filter import ListFilter
+from ocf.cluster.interceptor import key_of, requested_key
+from ocf.errors import ConflictError, InvalidError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.operator.observed_versions import ListScope, ObservedVersions
+
+__all__ = ["RecordingReads"]
+
+_VERSION_PATH: Final = "/metadata/resourceVersion"
+
+
+class RecordingReads(InterceptingCluster):
+    """The cluster of one reconcile; records the versions of all objects that the reconcile reads and writes.
+
+    Args:
+        cluster: The cluster.
+        observed: The records.
+        follow: Called with API version, kind and namespace of every request before it is sent.
+    """
+
+    def __init__(self, cluster: Cluster, observed: ObservedVersions, follow: Callable[[str, str, str], None]) -> None:
+        super().__init__(cluster)
+        self._observed = observed
+        self._follow = follow
+
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        """Read one object, or its Scale."""
+        # Reads and applies are nearly all requests of a reconcile, so they are not described as a `Request` first.
+        sent = self._inner.get(key, subresource=subresource)
+        found: Manifest = await self._recorded(key, sent, subresource)
+        return found
+
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read the objects of a kind."""
+        selected = ListFilter.parse(options.label_selector, options.field_selector)
+        scope = ListScope(api_version, kind, options.namespace, selected)
+        self._follow(api_version, kind, options.namespace)
+        if scope not in self._observed.lists:
+            self._observed.lists.append(scope)
+        found = await self._inner.list(api_version, kind, options)
+        self._observed.record_list(found.items)
+        return found
+
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Create or change an object by server-side apply."""
+
+        def send(version: str) -> Awaitable[Manifest]:
+            return self._inner.apply(
+                _naming(manifest, version),
+                field_manager=field_manager,
+                force=force,
+                subresource=subresource,
+                dry_run=dry_run,
+            )
+
+        write = _Write(field_manager, subresource, dry_run=dry_run)
+        return await self._written(requested_key(manifest), manifest, send, write)
+
+    async def update(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Replace an object, or its status."""
+
+        def send(version: str) -> Awaitable[Manifest]:
+            return self._inner.update(
+                _naming(manifest, version), field_manager=field_manager, subresource=subresource, dry_run=dry_run
+            )
+
+        write = _Write(field_manager, subresource, dry_run=dry_run)
+        return await self._written(requested_key(manifest), manifest, send, write)
+
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale."""
+
+        def send(version: str) -> Awaitable[Manifest]:
+            return self._inner.patch(key, _naming(patch, version), options)
+
+        write = _Write(options.field_manager, options.subresource, dry_run=options.dry_run)
+        return await self._written(key, patch, send, write)
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        """Send a request, and record the returned object."""
+        write = _Write(request.field_manager, request.subresource, dry_run=request.dry_run)
+        key = key_of(request)
+        answer = await self._recorded(key, send(), request.subresource, None if request.verb.is_read else write)
+        if request.verb is Verb.DELETE and not request.dry_run:
+            self._observed.record_delete(key)
+        return answer
+
+    async def _written(
+        self, key: ObjectKey, sent: Any, send: Callable[[str], Awaitable[Manifest]], write: _Write
+    ) -> Manifest:
+        """Send a write that names the version that was read; if another writer was faster, without the version.
+
+        Args:
+            key: The object.
+            sent: The object or the patch; it may name a version itself, and its sender handles the conflict then.
+            send: Sends it, with a version that is not empty.
+            write: How it is written.
+        """
+        version = self._observed.version_of(key) if write.is_recorded and not _names_version(sent) else ""
+        if version:
+            try:
+                named: Manifest = await self._recorded(key, send(version), write.subresource, write)
+            except ConflictError as error:
+                # Only a conflict about the ownership of fields has causes.
+                if error.causes:
+                    raise
+            except InvalidError:
+                # A JSON patch whose test of the version fails; or it is invalid, and is so again.
+                if not isinstance(sent, list):
+                    raise
+                self._observed.invalidate(key)
+            else:
+                return named
+        stored: Manifest = await self._recorded(key, send(""), write.subresource, write)
+        return stored
+
+    async def _recorded(
+        self, key: ObjectKey, sent: Awaitable[Any], subresource: Subresource | None, write: _Write | None = None
+    ) -> Any:
+        """Wait for the answer to a request, and record it; the name in the key is empty for a watch."""
+        self._follow(key.api_version, key.kind, key.namespace)
+        self._observed.requested.add(key)
+        try:
+            answer = await sent
+        except NotFoundError:
+            if write is None and key.name:
+                self._observed.record(key, None)
+            raise
+        except ConflictError:
+            self._observed.invalidate(key)
+            raise
+        if isinstance(answer, dict) and key.name:
+            if write is None and _shows_object(subresource):
+                self._observed.record(key, answer)
+            elif write is not None and write.is_recorded:
+                # The API server completes a name that begins with `generateName`.
+                written = key._replace(name=str(answer["metadata"].get("name") or key.name))
+                self._observed.record_write(written, answer, write.manager, whole=subresource is None)
+        return answer
+
+
+class _Write(NamedTuple):
+    """How an object is written.
+
+    Args:
+        manager: The field manager.
+        subresource: The part of the object that is written; None for the object itself.
+        dry_run: Whether nothing is stored.
+    """
+
+    manager: str
+    subresource: Subresource | None
+    dry_run: bool
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its answer is the object as it is stored now."""
+        return _shows_object(self.subresource) and not self.dry_run
+
+
+def _shows_object(subresource: Subresource | None) -> bool:
+    return subresource is None or subresource.shows_object
+
+
+def _names_version(sent: Any) -> bool:
+    """Return whether an object or a patch names a version itself."""
+    if isinstance(sent, list):
+        return any(isinstance(one, dict) and one.get("path") == _VERSION_PATH for one in sent)
+    metadata = sent.get("metadata") if isinstance(sent, dict) else None
+    return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
+
+
+def _naming(sent: Any, version: str) -> Any:
+    """Return an object or a patch that applies to one version only; unchanged without a version."""
+    if not version:
+        return sent
+    if isinstance(sent, list):
+        return [{"op": "test", "path": _VERSION_PATH, "value": version}, *sent]
+    return {**sent, "metadata": {**(sent.get("metadata") or {}), "resourceVersion": version}}
