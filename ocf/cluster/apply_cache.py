@@ -175,7 +175,6 @@ class ApplyCache:
         Args:
             key: The object.
             manager: The field manager that wrote.
-            write: The write.
         """
         self._writes[key, manager] = write
         self._writes.move_to_end((key, manager))
@@ -221,7 +220,6 @@ class ApplyCache:
 
         Args:
             uid: The object's uid.
-            operator: The operator.
             name: The type of the condition.
 
         Returns:
@@ -242,7 +240,6 @@ class ApplyCache:
 
         Args:
             uid: The object's uid.
-            operator: The operator.
             kept: The types of the conditions that it sets.
         """
         known = self._conditions.get(uid, {})

@@ -28,9 +28,6 @@ def generic_message(code: int, text: str = _UNKNOWN) -> str:
         code: The HTTP status, from 300.
         text: The body, if it is text.
 
-    Returns:
-        The message.
-
     Example:
         >>> generic_message(404)
         'the server could not find the requested resource'

@@ -177,12 +177,6 @@ def key_of(request: Request) -> ObjectKey:
 def describe(request: Request) -> str:
     """Describe a request in one line.
 
-    Args:
-        request: The request.
-
-    Returns:
-        Verb, object, subresource and field manager.
-
     Example:
         >>> describe(Request(Verb.UPDATE, "example.com/v1", "Shop", "eu", "demo", Subresource.STATUS, "Shop/status"))
         'update example.com/v1/Shop/eu/demo status by Shop/status'

@@ -238,7 +238,6 @@ class Cluster(Protocol):
 
         Args:
             api_version: Group and version.
-            kind: Kind.
 
         Raises:
             ApiError: By class; `NotFoundError` when the cluster does not serve the kind.
@@ -252,9 +251,6 @@ class Cluster(Protocol):
             key: The object.
             subresource: The part to read.
 
-        Returns:
-            The object, or its Scale.
-
         Raises:
             ApiError: By class; `NotFoundError` when the object, the kind or the subresource does not exist.
         """
@@ -265,7 +261,6 @@ class Cluster(Protocol):
 
         Args:
             api_version: Group and version.
-            kind: Kind.
             options: Which objects, and how many of them.
 
         Returns:
@@ -281,7 +276,6 @@ class Cluster(Protocol):
 
         Args:
             api_version: Group and version.
-            kind: Kind.
             options: Where the watch starts, and which objects it reports.
 
         Returns:

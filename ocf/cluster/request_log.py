@@ -37,9 +37,7 @@ class Request:
     """One request, without its payload.
 
     Args:
-        verb: The verb.
         api_version: Group and version of the kind.
-        kind: The kind.
         namespace: Namespace; empty for all, or for cluster-scoped objects.
         name: Name of the object; empty for lists and watches.
         subresource: The subresource; None for the object itself.

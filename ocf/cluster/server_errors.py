@@ -34,9 +34,6 @@ _BEGINNINGS: Final = (
 def as_client_error(error: ApiError) -> ApiError:
     """Return an `InvalidError` in place of a 500 that was caused by the request; a retry does not help.
 
-    Args:
-        error: The error of the answer.
-
     Returns:
         An `InvalidError` with the same message and code for such a 500; every other error unchanged.
 
@@ -75,9 +72,6 @@ _UNTYPED: Final = re.compile(r"^(failed to [a-z ]+) \([^()]*\): (\.[^\s:\[]+)")
 
 def without_values(error: ApiError) -> ApiError:
     """Return an error without the values of the object that the API server rejects.
-
-    Args:
-        error: The error of a write.
 
     Returns:
         An error of the same class, with the fields and what kind of problem each has; the same error if it can quote no

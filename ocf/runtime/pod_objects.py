@@ -22,11 +22,6 @@ __all__ = [
 def service(metadata: Mapping[str, Any], labels: Mapping[str, str], ports: Mapping[str, int]) -> Manifest:
     """Return the Service of pods.
 
-    Args:
-        metadata: Its metadata.
-        labels: The labels of the pods.
-        ports: Numbers of its ports, by the name that they and the ports of the containers have.
-
     Example:
         >>> service({"name": "op"}, {"app": "op"}, {"metrics": 8080})["spec"]["ports"]
         [{'name': 'metrics', 'port': 8080, 'targetPort': 'metrics'}]
@@ -37,12 +32,7 @@ def service(metadata: Mapping[str, Any], labels: Mapping[str, str], ports: Mappi
 
 
 def disruption_budget(metadata: Mapping[str, Any], labels: Mapping[str, str]) -> Manifest:
-    """Return the PodDisruptionBudget of pods: evictions leave one of them.
-
-    Args:
-        metadata: Its metadata.
-        labels: The labels of the pods.
-    """
+    """Return the PodDisruptionBudget of pods: evictions leave one of them."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -56,11 +46,6 @@ def network_policy(metadata: Mapping[str, Any], labels: Mapping[str, str], ports
 
     Only the given ports can be reached. What the process itself connects to is not restricted: a policy cannot select
     API servers.
-
-    Args:
-        metadata: Its metadata.
-        labels: The labels of the pods.
-        ports: The names of the ports of the containers.
     """
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -80,9 +65,6 @@ def service_monitor(
     """Return the ServiceMonitor of the Prometheus operator for a Service.
 
     Args:
-        metadata: Its metadata.
-        labels: The labels of the Service.
-        port: The name of the Service's port that has the metrics.
         honor_labels: Whether a label of the metrics, such as `namespace`, keeps its name where Prometheus has one of
             its own with this name.
     """
@@ -96,11 +78,7 @@ def service_monitor(
 
 
 def spread_over_nodes(labels: Mapping[str, str]) -> Manifest:
-    """Return the affinity that places pods on different nodes where that is possible.
-
-    Args:
-        labels: The labels of the pods.
-    """
+    """Return the affinity that places pods on different nodes where that is possible."""
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(labels)}}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

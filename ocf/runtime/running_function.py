@@ -38,9 +38,6 @@ def shown_in(shown: RunningFunction) -> None:
 def running_function(name: str) -> Iterator[None]:
     """Show a function as the running one for as long as the block runs.
 
-    Args:
-        name: Its name.
-
     Example:
         >>> shown = RunningFunction()
         >>> shown_in(shown)
@@ -62,9 +59,5 @@ def running_function(name: str) -> Iterator[None]:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a function; that of its type if it has none.
-
-    Args:
-        function: The function.
-    """
+    """Return the name of a function; that of its type if it has none."""
     return str(getattr(function, "__qualname__", type(function).__name__))

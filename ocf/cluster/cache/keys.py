@@ -15,8 +15,6 @@ class WatchScope(NamedTuple):
     """A kind, in one namespace or in all.
 
     Args:
-        api_version: Group and version.
-        kind: Kind.
         namespace: Namespace; empty for all.
     """
 

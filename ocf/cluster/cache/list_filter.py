@@ -18,7 +18,6 @@ class ListFilter(NamedTuple):
     """The selectors of a list, parsed.
 
     Args:
-        labels: The label selector.
         terms: The field selector, which names only `metadata.name` and `metadata.namespace`.
     """
 
@@ -55,12 +54,7 @@ class ListFilter(NamedTuple):
         return bool(self.labels.requirements)
 
     def matches(self, name: NamespacedName, labels: Mapping[str, str]) -> bool:
-        """Return whether the filter selects an object.
-
-        Args:
-            name: Namespace and name of the object.
-            labels: Labels of the object.
-        """
+        """Return whether the filter selects an object."""
         for term in self.terms:
             if (name[_NAME_FIELDS[term.path]] == term.value) is not (term.operator == "="):
                 return False

@@ -35,12 +35,7 @@ class _Missing:
 
 
 class MissingKinds:
-    """Waits for kinds that are not served yet.
-
-    Args:
-        cluster: The cluster.
-        timing: The delays between two looks, and how to wait for them.
-    """
+    """Waits for kinds that are not served yet."""
 
     def __init__(self, cluster: Cluster, timing: CacheTiming) -> None:
         self._cluster = cluster
@@ -56,7 +51,6 @@ class MissingKinds:
         """Wait until a kind may be served: a look has found it, or has failed for another reason.
 
         Args:
-            scope: The kind.
             looks: How often in a row it was not served, at least 1.
         """
         missing = self._missing[scope] = _Missing(looks)

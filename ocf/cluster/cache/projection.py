@@ -29,7 +29,6 @@ class Projection(Generic[Value]):
 
     Args:
         api_version: Group and version.
-        kind: Kind.
         compute: Returns the value of an object; it must not change the object. It is called once per version.
 
     Example:
@@ -52,9 +51,6 @@ class Projection(Generic[Value]):
 
     async def read(self, cluster: Cluster) -> tuple[Value, ...]:
         """Return the values of all objects, ordered by namespace and name.
-
-        Args:
-            cluster: The cluster.
 
         Returns:
             The values; the same tuple as before if nothing has changed.

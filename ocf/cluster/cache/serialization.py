@@ -24,10 +24,8 @@ class CacheEntry:
     """One object of the cache.
 
     Args:
-        packed: The object.
         packed_labels: Its labels, so that a selector does not unpack objects that it does not select; empty for none.
         uid: Its uid; empty if the cluster does not assign one.
-        version: Its resource version.
         controller: Its controller, so that finding the owner of a changed object does not unpack it; None for none.
     """
 
@@ -48,9 +46,6 @@ def pack(manifest: Manifest) -> CacheEntry:
 
     Args:
         manifest: The object as a cluster returned it; it is not changed.
-
-    Returns:
-        An entry that shares no data with it.
 
     Example:
         >>> entry = pack({"kind": "Pod", "metadata": {"name": "web", "uid": "1", "resourceVersion": "7"}})

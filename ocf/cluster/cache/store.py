@@ -47,10 +47,7 @@ class WriteSnapshot:
     """The state of the store, concerning one object, when a request about that object was sent.
 
     Args:
-        name: Namespace and name of the object.
         known: Version of the object, or of its absence; None if neither is known.
-        stream: Version of the watch.
-        epoch: The number of lists that had replaced the content of the store.
         mark: The stale mark of the object; None if it was not stale.
     """
 
@@ -143,7 +140,6 @@ class Store:
 
         Args:
             listed: The objects, as `listed` returned them.
-            version: The version of the list.
         """
         kept = {
             name for name in self._changed_while_listing or () if is_newer(self._known_version(name) or "", version)
@@ -221,12 +217,7 @@ class Store:
             self._forget_absences()
 
     def found(self, snapshot: WriteSnapshot, manifest: Manifest) -> None:
-        """Record the object in the answer to a request.
-
-        Args:
-            snapshot: The snapshot of the request.
-            manifest: The object.
-        """
+        """Record the object in the answer to a request."""
         name, version = snapshot.name, str(manifest["metadata"].get("resourceVersion") or "")
         if not self._can_order(version):
             self._mark_until(snapshot, version)
@@ -250,7 +241,6 @@ class Store:
 
         Args:
             snapshot: The snapshot of the read that did not find it.
-            version: The version of that read.
         """
         if not self._can_order(version):
             return
@@ -263,7 +253,6 @@ class Store:
         """Record that a write made a version of the object that its answer did not contain.
 
         Args:
-            snapshot: The snapshot of the request.
             version: The version; empty if unknown.
         """
         if version:
@@ -275,7 +264,6 @@ class Store:
         """Mark an object as stale: its cached state may be older than our own write.
 
         Args:
-            snapshot: The snapshot of the write.
             version: The version that the write made, if known.
             uid: The uid of the object that the write deleted, if known.
         """

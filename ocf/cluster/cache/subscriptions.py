@@ -25,7 +25,6 @@ class CacheChange:
 
     Args:
         type: What happened; never a bookmark.
-        name: Namespace and name of the object.
         entry: The object after it happened.
         old: For a modification, the object as it was reported before; None if that is not known.
 
@@ -61,7 +60,6 @@ class Subscription:
     """The pending changes of one subscriber.
 
     Args:
-        store: The objects.
         namespace: Only changes in this namespace; empty for all namespaces.
     """
 

@@ -24,12 +24,6 @@ def reduction(keeps_manager: Callable[[str], bool], ignored_fields: Collection[s
         ignored_fields: Fields whose owner may be another manager, `spec.replicas`; in the entries of every other
             manager, only these are kept.
 
-    Returns:
-        The function.
-
-    Raises:
-        ConfigError: If a field path is invalid.
-
     Example:
         >>> reduce = reduction(lambda manager: manager == "us", ["spec.replicas"])
         >>> fields = {"f:spec": {"f:replicas": {}, "f:paused": {}}}

@@ -28,7 +28,6 @@ class InFlightWrite:
         informers: The informers of the kind, in any version; those that are started while the write is in flight are
             added to it.
         name: Namespace and name of the object; None if the name is not known before the answer.
-        api_version: The apiVersion in which the object is written.
     """
 
     def __init__(self, informers: Sequence[Informer], name: NamespacedName | None, api_version: str) -> None:
@@ -52,12 +51,7 @@ class InFlightWrite:
             informer.store.end(snapshot)
 
     def completed(self, answer: Manifest, *, whole: bool) -> None:
-        """Record the answer of the write in the store.
-
-        Args:
-            answer: The object as stored, or its Scale.
-            whole: Whether the answer is the object itself.
-        """
+        """Record the answer of the write in the store."""
         metadata, name = answer["metadata"], namespaced_name(answer)
         for informer in self._covering(name[0]):
             snapshot = self._snapshot(informer, name)

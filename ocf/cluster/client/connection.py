@@ -71,15 +71,10 @@ class Connection:
     """Sends requests to one API server.
 
     Args:
-        config: Address, TLS and credentials.
         timeout: The maximum duration of a request in seconds, from reading credentials to the last byte of the answer;
             for a stream, the time until it is open.
         idle_timeout: Seconds without data after which a stream fails.
-        environ: The environment variables that set a proxy.
         now: The time, in seconds since the epoch.
-
-    Raises:
-        ConfigError: If a time is not positive, or certificates or the proxy cannot be used.
     """
 
     def __init__(
@@ -111,11 +106,7 @@ class Connection:
         self._idle_timeout = idle_timeout
 
     async def prepare(self) -> None:
-        """Read the credentials, so that unusable ones are found before the first request.
-
-        Raises:
-            ConfigError: If they cannot be read, or a client certificate cannot be used.
-        """
+        """Read the credentials, so that unusable ones are found before the first request."""
         credential = await self._credentials.current()
         if self._tls is not None:
             self._tls.current(credential.pair)
@@ -128,15 +119,7 @@ class Connection:
         """Send a request and return the object in the answer.
 
         Args:
-            request: The request.
             most_bytes: The maximum length of the answer; None for no limit.
-
-        Returns:
-            The object.
-
-        Raises:
-            ApiError: If the server rejects the request, does not answer, or its answer is too long.
-            ServerError: Also if `MAX_REQUESTS` other requests are unanswered until the time is up.
         """
         deadline = asyncio.get_running_loop().time() + self._timeout
         async with self._slot(request, deadline):
@@ -151,14 +134,8 @@ class Connection:
     async def stream(self, request: HttpRequest) -> "Stream":
         """Send a request whose answer is a stream.
 
-        Args:
-            request: The request.
-
         Returns:
             The open stream; the caller closes it.
-
-        Raises:
-            ApiError: If the server rejects the request, or does not answer.
         """
         try:
             async with asyncio.timeout(self._timeout):
@@ -297,8 +274,6 @@ class Stream:
     """The open answer to a watch.
 
     Args:
-        request: The request.
-        answer: The open answer.
         siblings: The open streams of the connection; this one is removed when it is closed.
     """
 
@@ -310,11 +285,7 @@ class Stream:
         self.siblings.add(self)
 
     async def read(self) -> bytes:
-        """Return the next bytes; empty when the server has ended the answer.
-
-        Raises:
-            ServerError: If the connection breaks or is idle for too long.
-        """
+        """Return the next bytes; empty when the server has ended the answer."""
         try:
             return await self.answer.content.readany()
         except _NO_ANSWER as error:
@@ -395,16 +366,7 @@ class Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the addresses of a name, in the order of the operating system.
-
-        Args:
-            host: The name.
-            port: The port, for the result.
-            family: The kind of addresses.
-
-        Raises:
-            OSError: If the name has no address, or cannot be resolved.
-        """
+        """Return the addresses of a name, in the order of the operating system."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, _resolve, host, port, family)
 
     async def close(self) -> None:

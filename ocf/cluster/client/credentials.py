@@ -62,11 +62,7 @@ class Credentials:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     async def current(self) -> Credential:
-        """Return the credentials of the next request.
-
-        Raises:
-            ConfigError: If they cannot be read.
-        """
+        """Return the credentials of the next request."""
         if self._last is not None and self._is_valid(self._last):
             return self._last
         async with self._lock:

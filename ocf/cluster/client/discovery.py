@@ -34,10 +34,6 @@ _GROUPS: Final = "/apis"
 def read_resources(answer: Manifest, api_version: str) -> Resources:
     """Read an `APIResourceList`.
 
-    Args:
-        answer: The list.
-        api_version: The requested group version.
-
     Returns:
         The resources by kind; of two resources of the same kind, the first.
 
@@ -95,16 +91,7 @@ class Discovery:
         """Return the resource of a kind.
 
         Args:
-            api_version: Group and version.
-            kind: Kind.
             subresource: A subresource that the kind must have.
-
-        Returns:
-            The resource.
-
-        Raises:
-            NotFoundError: If the server has no such group version, kind or subresource.
-            ApiError: If the request to the server fails.
         """
         resources = self._resources.get(api_version, {})
         if _has(resources, kind, subresource):
@@ -118,11 +105,7 @@ class Discovery:
         raise NotFoundError(_missing(resources, api_version, kind, subresource), code=_NOT_FOUND, reason="NotFound")
 
     def forget(self, api_version: str) -> None:
-        """Drop the cached resources of a group version; the next call requests them again.
-
-        Args:
-            api_version: Group and version.
-        """
+        """Drop the cached resources of a group version; the next call requests them again."""
         self._resources.pop(api_version, None)
 
     async def close(self) -> None:

@@ -38,17 +38,7 @@ class ExecCredential:
 
 
 async def run_plugin(config: ExecConfig) -> ExecCredential:
-    """Run a plugin.
-
-    Args:
-        config: The plugin.
-
-    Returns:
-        The credentials that it printed.
-
-    Raises:
-        ConfigError: If it does not exist, fails, or prints something else.
-    """
+    """Run a plugin."""
     interactive = _is_interactive(config)
     spec = {"interactive": interactive} | ({"cluster": config.cluster} if config.cluster is not None else {})
     info = {"apiVersion": config.api_version, "kind": "ExecCredential", "spec": spec}
@@ -77,18 +67,7 @@ async def run_plugin(config: ExecConfig) -> ExecCredential:
 
 
 def parse_credential(output: bytes, config: ExecConfig) -> ExecCredential:
-    """Parse the output of a plugin.
-
-    Args:
-        output: What it printed.
-        config: The plugin.
-
-    Returns:
-        The credentials.
-
-    Raises:
-        ConfigError: If the output is not an `ExecCredential` of the configured version with credentials.
-    """
+    """Parse the output of a plugin."""
     problem = f"the credential plugin {config.command} returned no credentials"
     try:
         answer = json.loads(output)

@@ -29,12 +29,6 @@ def read_kubeconfig(paths: str, context: str | None = None) -> RestConfig:
     Args:
         paths: Path of a kubeconfig, or several, separated as in `PATH`.
         context: Name of the context; None takes the current one.
-
-    Returns:
-        The settings.
-
-    Raises:
-        ConfigError: If no file exists, or the context cannot be used.
     """
     files = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
     files = [file for file in files if file.is_file()]
@@ -54,13 +48,7 @@ class _UnknownContextError(ConfigError):
 
 
 class _Entry(NamedTuple):
-    """A map of a kubeconfig, with typed access to its fields; an empty value counts as unset.
-
-    Args:
-        value: The map.
-        path: Where it is, for messages.
-        folder: The folder of its file.
-    """
+    """A map of a kubeconfig, with typed access to its fields; an empty value counts as unset."""
 
     value: Mapping[str, Any]
     path: str
@@ -274,14 +262,6 @@ def load_config(
     Args:
         kubeconfig: A kubeconfig; None takes `$KUBECONFIG`, else the service account of the pod, else `~/.kube/config`.
         context: The context of the kubeconfig to use; None takes the current one. A service account has no contexts.
-        environ: The environment variables.
-        account: The folder with the files of the service account.
-
-    Returns:
-        The settings.
-
-    Raises:
-        ConfigError: If no configuration is found, or the configuration cannot be used.
     """
     paths = os.fspath(kubeconfig) if kubeconfig is not None else environ.get("KUBECONFIG", "")
     if not paths and context is None and "KUBERNETES_SERVICE_HOST" in environ:

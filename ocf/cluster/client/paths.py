@@ -39,11 +39,7 @@ class DiscoveredResource:
     """The resource of a kind, as discovered.
 
     Args:
-        api_version: Group and version.
-        kind: Kind.
         plural: The name in paths, `deployments`.
-        namespaced: Whether the kind is namespaced.
-        subresources: Name of each subresource, with apiVersion and kind of its payload.
     """
 
     api_version: str
@@ -56,15 +52,6 @@ class DiscoveredResource:
 @lru_cache(maxsize=256)
 def group_path(api_version: str) -> str:
     """Return the path of a group version, which also lists its resources.
-
-    Args:
-        api_version: Group and version.
-
-    Returns:
-        The path.
-
-    Raises:
-        BadRequestError: If it is not a valid group version.
 
     Example:
         >>> group_path("v1"), group_path("apps/v1")
@@ -80,14 +67,7 @@ def collection_path(resource: DiscoveredResource, namespace: str = "") -> str:
     """Return the path that lists the objects of a kind.
 
     Args:
-        resource: The kind.
         namespace: The namespace; empty for all namespaces.
-
-    Returns:
-        The path.
-
-    Raises:
-        BadRequestError: If the namespace is invalid, or the kind is cluster-scoped.
     """
     if namespace and not resource.namespaced:
         raise bad_request(f"{resource.kind} is cluster-scoped, it has no objects in namespace {namespace!r}")
@@ -97,20 +77,7 @@ def collection_path(resource: DiscoveredResource, namespace: str = "") -> str:
 
 
 def object_path(resource: DiscoveredResource, key: ObjectKey, subresource: Subresource | None = None) -> str:
-    """Return the path of an object.
-
-    Args:
-        resource: The kind of the object.
-        key: The object.
-        subresource: The part of the object.
-
-    Returns:
-        The path.
-
-    Raises:
-        BadRequestError: If the name or the namespace is invalid, or the namespace is missing, or the kind is
-            cluster-scoped.
-    """
+    """Return the path of an object."""
     path = f"{home_path(resource, key.namespace, key)}/{_segment(key.name, 'metadata.name', key)}"
     return f"{path}/{subresource}" if subresource else path
 
@@ -119,15 +86,7 @@ def home_path(resource: DiscoveredResource, namespace: str, subject: object) -> 
     """Return the path of the collection that contains an object, where it is created.
 
     Args:
-        resource: The kind of the object.
         namespace: Its namespace; empty for a cluster-scoped kind.
-        subject: What is written, for messages.
-
-    Returns:
-        The path.
-
-    Raises:
-        BadRequestError: If the namespace is invalid or missing, or the kind is cluster-scoped.
     """
     if resource.namespaced:
         return _namespaced_path(resource, _segment(namespace, "metadata.namespace", subject))
@@ -135,18 +94,7 @@ def home_path(resource: DiscoveredResource, namespace: str, subject: object) -> 
 
 
 def type_of(manifest: Manifest, subresource: Subresource | None = None) -> tuple[str, str]:
-    """Return apiVersion and kind of a manifest to send.
-
-    Args:
-        manifest: The manifest.
-        subresource: The subresource that it is sent to.
-
-    Returns:
-        apiVersion and kind.
-
-    Raises:
-        BadRequestError: If one is missing, or the manifest is a Scale, which does not identify the scaled object.
-    """
+    """Return apiVersion and kind of a manifest to send."""
     api_version, kind = manifest.get("apiVersion"), manifest.get("kind")
     if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
         raise bad_request(f"a manifest needs apiVersion and kind, got {api_version!r} and {kind!r}")
@@ -162,13 +110,6 @@ def key_of(resource: DiscoveredResource, manifest: Manifest) -> ObjectKey:
 
     Args:
         resource: Its kind; if that is cluster-scoped, a namespace is ignored, as by the server.
-        manifest: The manifest.
-
-    Returns:
-        The key.
-
-    Raises:
-        BadRequestError: If the manifest has no valid key.
     """
     try:
         key = ObjectKey.of(manifest)
@@ -178,14 +119,7 @@ def key_of(resource: DiscoveredResource, manifest: Manifest) -> ObjectKey:
 
 
 def bad_request(message: str) -> BadRequestError:
-    """Build the error of a request that is not sent because it is invalid.
-
-    Args:
-        message: The message.
-
-    Returns:
-        The error, as if the server had answered 400.
-    """
+    """Build the error of a request that is not sent because it is invalid."""
     return BadRequestError(message, code=_BAD_REQUEST, reason="BadRequest")
 
 

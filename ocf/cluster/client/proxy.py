@@ -26,14 +26,10 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str:
     """Return the proxy that the environment sets for an address.
 
     Args:
-        url: The address of the server.
         environ: The environment variables; a name in upper case precedes the one in lower case.
 
     Returns:
         URL of the proxy; empty for a direct connection.
-
-    Raises:
-        ConfigError: If the proxy is not an HTTP proxy.
 
     Example:
         >>> environ = {"HTTPS_PROXY": "proxy:3128", "NO_PROXY": "10.0.0.0/8,.internal"}
@@ -59,19 +55,7 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> str:
 
 
 def proxy_address(url: str, where: str) -> str:
-    """Check the address of a proxy.
-
-    Args:
-        url: URL of the proxy.
-        where: The setting, for the message.
-
-    Returns:
-        The URL.
-
-    Raises:
-        ConfigError: If it is not the URL of an HTTP proxy. The message does not contain the URL, which may have a
-            password.
-    """
+    """Check the address of a proxy."""
     try:
         parts = urlsplit(url)
         valid, scheme = bool(parts.hostname) and parts.port != 0, parts.scheme
@@ -88,11 +72,7 @@ def is_excluded(url: str, no_proxy: str) -> bool:
     """Return whether an address is connected to directly, although there is a proxy.
 
     Args:
-        url: The address of the server.
         no_proxy: The value of `NO_PROXY`: names, addresses and CIDR ranges, separated by commas.
-
-    Returns:
-        Whether no proxy is used. Entries that cannot be read are ignored.
     """
     host, port = _host_and_port(url)
     address = _address(host.partition("%")[0])

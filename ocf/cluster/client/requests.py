@@ -39,11 +39,9 @@ class HttpRequest(NamedTuple):
     """One HTTP request.
 
     Args:
-        method: HTTP method.
         path: Path on the server, escaped.
         query: Query parameters, not escaped.
         body: The body, sent as JSON; None sends no body.
-        content_type: Content type of the body.
     """
 
     method: str
@@ -222,11 +220,7 @@ class _PathParts(NamedTuple):
     """What the path of a request names.
 
     Args:
-        template: The path with placeholders for the namespace and the name.
-        group: The API group.
         plural: The resource; empty if the path is not about objects.
-        namespace: The namespace.
-        name: The name of the object.
     """
 
     template: str
@@ -269,7 +263,6 @@ def request_span(host: str, request: HttpRequest) -> SpanStart:
     """Return the span of a request.
 
     Args:
-        host: URL of the server.
         request: The request; its body is not part of the span.
     """
     server, parts = urlsplit(host), path_parts(request.path)
@@ -294,9 +287,5 @@ def request_span(host: str, request: HttpRequest) -> SpanStart:
 
 
 def response_attributes(code: int) -> SpanAttributes:
-    """Return the attributes of the response to a request.
-
-    Args:
-        code: The HTTP status.
-    """
+    """Return the attributes of the response to a request."""
     return {"http.response.status_code": code}

@@ -48,13 +48,7 @@ def answer_error(code: int, headers: Mapping[str, str], body: bytes, *, request_
     """Build the error for an answer outside 2xx.
 
     Args:
-        code: HTTP status.
-        headers: Headers of the answer.
-        body: The body, a Status or anything else.
         request_line: The request line, for the message of an answer that is not a Status.
-
-    Returns:
-        The error to raise.
     """
     status = _parsed(body)
     retry_after = _seconds(headers.get("Retry-After"))
@@ -75,12 +69,8 @@ def status_error(
 
     Args:
         status: The Status; missing and malformed fields are ignored.
-        request_line: The request line, for a Status without a message.
         code: HTTP status of the answer; None takes the one in the Status, as for an error inside a watch.
         retry_after: Seconds of the `Retry-After` header; None takes `details.retryAfterSeconds`.
-
-    Returns:
-        The error to raise.
     """
     details = _mapping(status.get("details"))
     stated_code = status.get("code")
@@ -100,19 +90,7 @@ def status_error(
 
 
 def read_object(body: bytes, *, code: int, request_line: str) -> Manifest:
-    """Read the JSON object in a successful answer.
-
-    Args:
-        body: The body.
-        code: HTTP status.
-        request_line: The request line, for the message.
-
-    Returns:
-        The object, with all the fields that the server sent.
-
-    Raises:
-        ServerError: If the body is not a JSON object.
-    """
+    """Read the JSON object in a successful answer."""
     value = _parsed(body)
     if isinstance(value, dict):
         return value
@@ -126,14 +104,6 @@ def read_list(answer: Manifest, api_version: str, kind: str) -> ObjectList:
 
     The server states the kind once, on the list; here every item has it. The server sorts by its storage key, where
     `a-b/x` comes before `a/x`; here a page is sorted by namespace and name.
-
-    Args:
-        answer: The list object.
-        api_version: The requested group and version.
-        kind: The requested kind.
-
-    Returns:
-        The page.
     """
     metadata = _mapping(answer.get("metadata"))
     items = [{"apiVersion": api_version, "kind": kind, **item} for item in answer.get("items") or ()]
@@ -150,14 +120,6 @@ def read_event(line: bytes, *, request_line: str) -> WatchEvent:
 
     Args:
         line: A JSON object with `type` and `object`.
-        request_line: The request line, for messages.
-
-    Returns:
-        The event.
-
-    Raises:
-        ApiError: If the line is an `ERROR`: the error of its Status, `ExpiredError` for 410.
-        ServerError: If the line is not an event.
     """
     event = _parsed(line)
     kind, content = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
@@ -232,9 +194,6 @@ class LineBuffer:
 
         Args:
             chunk: The next bytes of the stream.
-
-        Returns:
-            Complete lines without their line ends, except blank lines.
         """
         first, *others = chunk.split(b"\n")
         self._chunks.append(first)

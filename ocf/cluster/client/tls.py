@@ -42,11 +42,7 @@ class TlsContexts:
     """The TLS context of new requests.
 
     Args:
-        config: The settings.
         now: The time in seconds.
-
-    Raises:
-        ConfigError: If a file cannot be read or used.
     """
 
     def __init__(self, config: TlsConfig, now: Callable[[], float]) -> None:
@@ -61,12 +57,6 @@ class TlsContexts:
 
         Args:
             pair: Client certificate of a credential plugin; None takes the one of the settings.
-
-        Returns:
-            The context.
-
-        Raises:
-            ConfigError: If the pair cannot be used.
         """
         if not 0 <= self._now() - self._read_at < _PERIOD:
             self._read_again()

@@ -64,7 +64,6 @@ def conversion_failure(uid: str, message: str) -> Manifest:
 
     Args:
         uid: UID of the request; empty if it has none.
-        message: Message for the client.
     """
     result = {"status": "Failure", "message": message}
     return {**_HEAD, "response": {"uid": uid, "result": result, "convertedObjects": []}}

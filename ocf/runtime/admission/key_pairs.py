@@ -98,8 +98,6 @@ def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
     """Issue a certificate from a new CA, whose key is discarded.
 
     Args:
-        hosts: The DNS names and IP addresses of the certificate.
-        now: The present time.
         lifetime: How long it is valid from now on, and also how long before now, so that clocks that differ by less or
             are set back do not matter.
 

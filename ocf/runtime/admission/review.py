@@ -94,9 +94,6 @@ def rejection(uid: str, code: int, reason: str, message: str) -> Manifest:
 
     Args:
         uid: UID of the request; empty if it has none.
-        code: HTTP status that the client gets.
-        reason: Reason of the Status.
-        message: Message of the Status.
     """
     return _answer(uid, _failure(code, reason, message))
 
@@ -265,14 +262,6 @@ def _type(value: object) -> str:
 # defaulter is applied to the object of the request.
 def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
     """Yield a change as a JSON patch (RFC 6902) with one operation per changed field.
-
-    Args:
-        before: A JSON value.
-        after: The new value.
-        path: The path of the value, as a JSON pointer.
-
-    Yields:
-        Operations `add`, `remove` and `replace`.
 
     Example:
         >>> list(json_patch({"spec": {"a": 1}}, {"spec": {"a": 1, "b/c": [2]}}))

@@ -51,7 +51,6 @@ class RotationPolicy:
     """Settings of issued certificates.
 
     Args:
-        hosts: Their DNS names and IP addresses.
         lifetime: How long they are valid; they are renewed after two thirds.
     """
 
@@ -85,9 +84,7 @@ class StoredCertificates:
     """The certificates that the replicas share.
 
     Args:
-        current: The pair to present.
         next: The pair that follows, while its CA is not trusted yet; None outside of a renewal.
-        retired: CAs of earlier pairs that a replica may still present.
     """
 
     current: KeyPair
@@ -140,9 +137,6 @@ def plan(
     Args:
         kept: The stored certificates; None if there are none, or if they cannot be read.
         shown: The pair that this replica presents; None at its start.
-        trust: The CAs that API servers trust.
-        now: The present time.
-        policy: Settings of issued certificates.
 
     Returns:
         The certificates to store; equal to `kept` if nothing has to change.
@@ -160,10 +154,7 @@ def choose_pair(kept: StoredCertificates, shown: KeyPair | None, trust: Trust, n
     """Return the pair that a replica presents: the stored one, unless only the present one is trusted yet.
 
     Args:
-        kept: The stored certificates.
         shown: The pair that the replica presents; None at its start.
-        trust: The CAs that API servers trust.
-        now: The present time.
     """
     if shown is None or shown == kept.current:
         return kept.current

@@ -34,9 +34,6 @@ class Route:
     """A path of the webhook server.
 
     Args:
-        name: Name of the webhook, for messages.
-        review: Kind of the requests, with its article.
-        timeout: How long the API server waits for a response.
         longest: Maximum number of bytes of a request.
         respond: Returns the response to a review.
         reject_late: Returns the response to a request whose processing takes too long, given its UID and a message.
@@ -68,11 +65,7 @@ class Route:
 
 
 def routes(webhooks: Webhooks) -> dict[str, Route]:
-    """Return the routes of webhooks, by their paths.
-
-    Args:
-        webhooks: The webhooks.
-    """
+    """Return the routes of webhooks, by their paths."""
     admission = {
         webhook.path(step): _admission(webhook, step, webhooks.timeout)
         for webhook in webhooks.webhooks

@@ -54,7 +54,6 @@ class _Configuration:
     """A webhook configuration.
 
     Args:
-        key: Its key.
         names: The names of the webhooks; others in the same configuration are left alone.
     """
 
@@ -74,11 +73,7 @@ class _Configuration:
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A CustomResourceDefinition with a conversion webhook; without one, nothing is written.
-
-    Args:
-        key: Its key.
-    """
+    """A CustomResourceDefinition with a conversion webhook; without one, nothing is written."""
 
     key: ObjectKey
 
@@ -92,12 +87,7 @@ class _Definition:
 
 
 def _registrations(webhooks: Webhooks, address: Service | Url) -> list[_Registration]:
-    """Return the objects that register webhooks.
-
-    Args:
-        webhooks: The webhooks.
-        address: The address of their server.
-    """
+    """Return the objects that register webhooks."""
     configured = [
         _Configuration(ObjectKey.of(manifest), tuple(entry["name"] for entry in manifest["webhooks"]))
         for manifest in configurations(webhooks, address)
@@ -248,9 +238,6 @@ def certificate_rules(
     """Return the RBAC rules that certificates in a Secret need.
 
     Args:
-        webhooks: The webhooks of the configurations.
-        address: The address at which API servers call the server.
-        namespace: Namespace of the Secret.
         secret: See `SecretCertificates`.
     """
     return _privileges(secret_key(webhooks, namespace, secret), _registrations(webhooks, address))
@@ -260,8 +247,6 @@ def secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
     """Return the key of the Secret.
 
     Args:
-        webhooks: The webhooks of the configurations.
-        namespace: Namespace of the Secret.
         secret: See `SecretCertificates`.
     """
     return ObjectKey("v1", "Secret", secret or f"{webhooks.name}-webhook-certificates", namespace)

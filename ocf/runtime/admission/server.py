@@ -63,7 +63,6 @@ class WebhookServer:
     """A running server of webhooks.
 
     Args:
-        webhooks: The webhooks.
         certificates: Source of the server's certificate.
         clock: The clock that the validity of the certificate is checked with.
         certificate: The first certificate.
@@ -225,7 +224,6 @@ async def serving(
     trusted yet.
 
     Args:
-        webhooks: The webhooks.
         certificates: Source of the certificate: `FileCertificates` or `SecretCertificates`.
         host: The address to listen on.
         port: The port to listen on; 0 takes any free port.
@@ -297,15 +295,7 @@ class _BodyReader:
         """Read a body; it counts as being in memory until the block ends.
 
         Args:
-            request: The request.
             longest: Maximum number of bytes of the body.
-
-        Yields:
-            The body.
-
-        Raises:
-            HTTPRequestEntityTooLarge: If the body is longer.
-            HTTPServiceUnavailable: If there is no room for the body, because of other large ones.
         """
         body, counted = bytearray(), 0
         try:

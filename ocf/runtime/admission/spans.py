@@ -17,12 +17,7 @@ _OK: Final = 200
 
 
 def webhook_span(name: str, request: web.Request) -> SpanStart:
-    """Return the span of a request; the span of the API server that sent it is its parent.
-
-    Args:
-        name: Name of the webhook.
-        request: The request.
-    """
+    """Return the span of a request; the span of the API server that sent it is its parent."""
     from aiohttp import web
 
     return SpanStart(
@@ -42,11 +37,7 @@ def webhook_span(name: str, request: web.Request) -> SpanStart:
 
 
 def webhook_outcome(answer: Manifest) -> SpanAttributes:
-    """Return what a webhook responded; the message, which may quote an object, is left out.
-
-    Args:
-        answer: The AdmissionReview or the ConversionReview.
-    """
+    """Return what a webhook responded; the message, which may quote an object, is left out."""
     response = answer.get("response") or {}
     return {
         "http.response.status_code": _OK,

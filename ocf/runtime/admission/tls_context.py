@@ -20,14 +20,7 @@ __all__ = ["ReloadableTLSContext"]
 
 
 class ReloadableTLSContext:
-    """TLS context of a server.
-
-    Args:
-        pair: The first certificate and its key.
-
-    Raises:
-        ConfigError: If OpenSSL rejects the pair.
-    """
+    """TLS context of a server."""
 
     def __init__(self, pair: KeyPair) -> None:
         self._shown = pair
@@ -38,9 +31,6 @@ class ReloadableTLSContext:
 
     def show(self, pair: KeyPair) -> None:
         """Present another pair to new connections.
-
-        Args:
-            pair: The pair.
 
         Raises:
             ConfigError: If OpenSSL rejects the pair; the previous one stays in use.

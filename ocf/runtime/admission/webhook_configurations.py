@@ -24,8 +24,6 @@ class Service:
     """The Service in front of the webhook server.
 
     Args:
-        name: Its name.
-        namespace: Its namespace.
         port: Its port, 1 to 65535.
     """
 
@@ -74,7 +72,6 @@ def configurations(
     and the definitions with its conversion webhooks.
 
     Args:
-        webhooks: The webhooks.
         address: The address of their server.
         ca_bundle: Certificates (PEM) of the CAs of the server's certificate; empty if another component writes them,
             such as `SecretCertificates` or cert-manager.
@@ -108,7 +105,6 @@ def with_conversion(resource: VersionedResource, address: Service | Url, *, ca_b
     """Return the definition of a resource with its conversion webhook, to be applied.
 
     Args:
-        resource: The resource.
         address: The address of the webhook server.
         ca_bundle: See `configurations`.
 
@@ -138,8 +134,6 @@ def conversion_of(resource: VersionedResource, address: Service | Url, ca_bundle
     """Return the field `spec.conversion` of a definition.
 
     Args:
-        resource: The resource.
-        address: The address of the webhook server.
         ca_bundle: See `configurations`.
     """
     config = {**address.client_config(conversion_path(resource)), **_bundle(ca_bundle)}
@@ -147,20 +141,12 @@ def conversion_of(resource: VersionedResource, address: Service | Url, ca_bundle
 
 
 def conversion_path(resource: VersionedResource) -> str:
-    """Return the path of a conversion webhook on the server: `/convert/example.com/shops`.
-
-    Args:
-        resource: The resource.
-    """
+    """Return the path of a conversion webhook on the server: `/convert/example.com/shops`."""
     return f"/convert/{resource.group}/{resource.plural}"
 
 
 def definition_key(resource: VersionedResource) -> ObjectKey:
-    """Return the key of the definition of a resource.
-
-    Args:
-        resource: The resource.
-    """
+    """Return the key of the definition of a resource."""
     return ObjectKey("apiextensions.k8s.io/v1", "CustomResourceDefinition", resource.name, "")
 
 

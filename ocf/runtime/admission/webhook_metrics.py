@@ -22,11 +22,7 @@ __all__ = ["MeasuredRequest", "WebhookMetrics"]
 
 
 class MeasuredRequest:
-    """A request that is measured.
-
-    Args:
-        failures: The counter of failures of its webhook.
-    """
+    """A request that is measured."""
 
     def __init__(self, failures: Counter) -> None:
         self._failures = failures
@@ -37,12 +33,7 @@ class MeasuredRequest:
 
 
 class WebhookMetrics:
-    """The metrics of a webhook server.
-
-    Args:
-        registry: The registry of the metrics.
-        clock: The clock of the latency.
-    """
+    """The metrics of a webhook server."""
 
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
         self._clock = clock
@@ -67,14 +58,7 @@ class WebhookMetrics:
 
     @contextmanager
     def measured(self, path: str) -> Iterator[MeasuredRequest]:
-        """Measure a request for as long as the block runs.
-
-        Args:
-            path: Path of the webhook.
-
-        Yields:
-            The request, to count a failure.
-        """
+        """Measure a request for as long as the block runs."""
         from aiohttp import web
 
         started, code = self._clock.elapsed(), 500

@@ -70,7 +70,6 @@ class Webhook(Generic[T]):
     Args:
         group: Group of the kind.
         version: Version in which the functions get the object; the API server converts it.
-        kind: The kind.
         plural: Plural name of the resource.
         model: The model of the whole object; None passes manifests to the functions.
         defaulters: Functions that set default values, called in this order.

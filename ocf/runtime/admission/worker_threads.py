@@ -35,10 +35,8 @@ class Call:
     """A call, which a caller may have given up.
 
     Args:
-        running: The function that runs now.
         thread: The thread that runs it; None before it has one.
         since: When it was given up, as `elapsed` of the clock; None if it was not.
-        replaced: Whether another thread has been allowed in place of this one.
     """
 
     running: RunningFunction = field(default_factory=RunningFunction)
@@ -60,11 +58,9 @@ class WorkerThreads:
     Args:
         most: Maximum number of running calls whose callers wait; further ones wait for a thread.
         spare: How many further threads may be started in place of those of calls that were given up.
-        name: Name of the threads.
         clock: Measures how long calls that were given up have been running.
 
     Attributes:
-        most: Maximum number of running calls whose callers wait.
         spare: How many threads may be replaced.
     """
 
@@ -77,11 +73,7 @@ class WorkerThreads:
         self._given_up: dict[Call, None] = {}
 
     def given_up(self, *, lasting: timedelta = timedelta(0)) -> Counter[str]:
-        """Return the calls that were given up and still run: how many, by function.
-
-        Args:
-            lasting: Only calls that were given up this long ago or longer are counted.
-        """
+        """Return the calls that were given up and still run: how many, by function."""
         now = self._clock.elapsed()
         found = [call for call in self._given_up if call.since is not None and now - call.since >= lasting]
         return Counter(call.running.name for call in found)
@@ -92,16 +84,7 @@ class WorkerThreads:
         return len(self._given_up) >= self.most + self.spare
 
     async def call(self, function: Callable[[], T], call: Call | None = None) -> T:
-        """Call a function in a thread; if the caller is cancelled, the call goes on without it.
-
-        Args:
-            function: The function.
-            call: Shows the state of the call.
-
-        Raises:
-            RuntimeError: If the process can start no thread.
-            BaseException: The error that the function raises.
-        """
+        """Call a function in a thread; if the caller is cancelled, the call goes on without it."""
         call = call or Call()
         await self._free.acquire()
         answer: Future[T] = Future()

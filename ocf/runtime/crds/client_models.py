@@ -20,11 +20,7 @@ _ATTRIBUTES: Final = "\n\nAttributes:\n"
 
 
 def is_client_model(model: type[BaseModel]) -> bool:
-    """Return whether a model is one of the Kubernetes client.
-
-    Args:
-        model: The model.
-    """
+    """Return whether a model is one of the Kubernetes client."""
     return model.__module__.startswith("kubernetes.")
 
 
@@ -33,10 +29,6 @@ def with_api_semantics(model: type[BaseModel], schema: JsonSchemaValue) -> JsonS
 
     A quantity may be a number, as in the API itself. The client's models read only strings there; `ocf` (operators,
     webhooks, `read_live`) converts numbers before it reads an object.
-
-    Args:
-        model: The model.
-        schema: Its schema by pydantic.
     """
     known = _struct_of(model.__name__, frozenset(schema.get("properties", {})))
     properties = {

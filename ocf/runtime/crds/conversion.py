@@ -43,9 +43,6 @@ class ConversionStep:
     """A conversion between neighbours in one direction.
 
     Args:
-        group: API group.
-        source: The version of the given objects.
-        target: The version of the returned objects.
         forth: Converts from the source to the target; None if both have the same model.
         back: Converts from the target to the source; None if both have the same model.
     """
@@ -72,10 +69,6 @@ def convert_step(manifest: Manifest, step: ConversionStep) -> Manifest:
 
     Args:
         manifest: The object; not changed.
-        step: The conversion.
-
-    Raises:
-        ManifestError: See `ocf.runtime.crds.VersionedResource.convert`.
     """
     api_version = f"{step.group}/{step.target.name}"
     if step.forth is None or step.back is None:
@@ -93,20 +86,7 @@ def convert_step(manifest: Manifest, step: ConversionStep) -> Manifest:
 
 
 class _Run:
-    """The conversion of one object.
-
-    Args:
-        step: The conversion.
-        manifest: The object, without the annotations of conversions.
-        forth: Converts from the source to the target.
-        back: Converts from the target to the source.
-
-    Attributes:
-        subject: The object, for messages.
-        before: The content of the object (without apiVersion, kind and metadata), as its model writes it.
-        content: The converted content.
-        mapped: The converted content, converted back: what the target version expresses of the object.
-    """
+    """The conversion of one object."""
 
     def __init__(self, step: ConversionStep, manifest: Manifest, forth: _Function, back: _Function) -> None:
         self._step, self._manifest, self._forth, self._back = step, manifest, forth, back
@@ -140,11 +120,7 @@ class _Run:
         return _content(self._written(read)) if same_json(mapped, self.mapped) else self.content
 
     def metadata(self) -> Manifest:
-        """Return the metadata of the object, with the labels and annotations of the converted one if it has any.
-
-        Raises:
-            ManifestError: If other metadata was changed.
-        """
+        """Return the metadata of the object, with the labels and annotations of the converted one if it has any."""
         original: Manifest = dict(self._manifest.get("metadata") or {})
         before, after = self._given.get("metadata"), self._converted.get("metadata")
         if "metadata" not in self._made.model_fields_set or not isinstance(after, dict):

@@ -176,7 +176,6 @@ def resource_names(versions: Sequence[CRDVersion], kind: str, plural: str) -> tu
     """Return kind and plural name of a resource.
 
     Args:
-        versions: The versions.
         kind: See `crd`.
         plural: See `crd`.
     """
@@ -196,7 +195,6 @@ def version_problems(versions: Sequence[CRDVersion], kind: str) -> Iterator[Fiel
     """Yield the problems of the versions of a resource, without those of their schemas.
 
     Args:
-        versions: The versions.
         kind: See `crd`.
     """
     kinds = {version.model.__name__ for version in versions}

@@ -25,11 +25,7 @@ _TEXT_BOUNDS: Final = frozenset({"decimal_places", "ge", "gt", "le", "lt", "max_
 
 
 def json_schema(model: type[BaseModel]) -> JsonSchemaValue:
-    """Return the JSON schema of a model, in API spelling.
-
-    Args:
-        model: The model.
-    """
+    """Return the JSON schema of a model, in API spelling."""
     return model.model_json_schema(by_alias=True, schema_generator=_Generator, mode="validation")
 
 

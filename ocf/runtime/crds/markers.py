@@ -143,11 +143,7 @@ def rules(*given: ValidationRule) -> Callable[[ModelT], ModelT]:
 
 
 def rules_of(model: type[BaseModel]) -> tuple[ValidationRule, ...]:
-    """Return the rules of a model.
-
-    Args:
-        model: The model.
-    """
+    """Return the rules of a model."""
     found: tuple[ValidationRule, ...] = getattr(model, _RULES, ())
     return found
 

@@ -21,12 +21,6 @@ def write_nullable(model: BaseModel) -> Manifest:
     Null is a value of a field `X | None` whose default is not None: without it the API server would set the default.
     The elements of a set are sorted, so that equal models give equal manifests.
 
-    Args:
-        model: The model of a custom resource.
-
-    Raises:
-        ManifestError: If the model contains an invalid value.
-
     Example:
         >>> from pydantic import BaseModel
         >>> class Paint(BaseModel):

@@ -60,11 +60,7 @@ async def migrate_storage(cluster: Cluster, resource: VersionedResource, *, fiel
 
 
 def migration_rules(resource: VersionedResource) -> frozenset[PolicyRule]:
-    """Return the RBAC rules that `migrate_storage` needs.
-
-    Args:
-        resource: The resource.
-    """
+    """Return the RBAC rules that `migrate_storage` needs."""
     namespaced = resource.scope == "Namespaced"
     objects = {PolicyRule(resource.group, resource.plural, verb, namespaced=namespaced) for verb in ("list", "update")}
     return frozenset(objects) | {

@@ -56,23 +56,13 @@ _NOT_REGULAR: Final = re.compile(r"\(\?<?[=!]|\(\?P?[=>(]|\\[1-9]")
 
 @dataclass(slots=True)
 class StructuralSchemaConverter:
-    """Converts schemas, and collects the problems of those that cannot be converted.
-
-    Args:
-        definitions: The referenced schemas, by name.
-        problems: The problems found so far.
-    """
+    """Converts schemas, and collects the problems of those that cannot be converted."""
 
     definitions: Mapping[str, Json]
     problems: list[FieldProblem] = field(default_factory=list)
 
     def of(self, schema: Json, path: str, above: tuple[str, ...] = ()) -> Json:
         """Convert a schema.
-
-        Args:
-            schema: The schema.
-            path: Path of its field, in API spelling.
-            above: Names of the definitions that contain it.
 
         Returns:
             The structural schema; incomplete if there are problems.
@@ -292,11 +282,7 @@ def _merged_alternatives(arms: Sequence[Json]) -> Json | None:
 
 
 def _refused_alternatives(arms: Sequence[Json]) -> str:
-    """Return why alternatives have no structural schema, with what to use instead.
-
-    Args:
-        arms: Schemas without references.
-    """
+    """Return why alternatives have no structural schema, with what to use instead."""
     reason = "a structural schema has no alternatives other than int | str"
     types = {arm.get("type") for arm in arms}
     if types == {"object"}:

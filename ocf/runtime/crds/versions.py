@@ -13,14 +13,7 @@ __all__ = ["ResourceVersion", "resource_version", "version_of"]
 
 
 class ResourceVersion(NamedTuple):
-    """A version of a custom resource.
-
-    Args:
-        group: API group.
-        version: Name of the version.
-        kind: The kind.
-        plural: Plural name of the resource.
-    """
+    """A version of a custom resource."""
 
     group: str
     version: str
@@ -34,13 +27,8 @@ def resource_version(
     """Return the version of a custom resource that is read with a model.
 
     Args:
-        definition: The CustomResourceDefinition, or the resource with its versions.
-        model: The model.
         version: Name of the version; empty for the storage version of a definition, or for the version of a resource
             that has the model (the storage version if several have it).
-
-    Raises:
-        BuildError: If there is no such version, or it has another model.
     """
     if not isinstance(definition, VersionedResource):
         spec = definition["spec"]
@@ -59,11 +47,7 @@ def version_of(definition: Manifest, version: str) -> str:
     """Return the name of a version of a definition.
 
     Args:
-        definition: The CustomResourceDefinition.
         version: The version; empty for the storage version.
-
-    Raises:
-        BuildError: If the definition has no such version.
 
     Example:
         >>> versions = [{"name": "v1beta1"}, {"name": "v1", "storage": True}]

@@ -131,26 +131,13 @@ class EventBroadcaster:
         return dict(self._dropped)
 
     def attempted(self, attempt: Attempt) -> None:
-        """Ignore an attempt: attempts are not events.
-
-        Args:
-            attempt: The attempt.
-        """
+        """Ignore an attempt: attempts are not events."""
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
-        """Ignore the conditions of an owner: conditions are not events.
-
-        Args:
-            owner: The owner.
-            conditions: All conditions.
-        """
+        """Ignore the conditions of an owner: conditions are not events."""
 
     def happened(self, event: Event) -> None:
-        """Queue an event, to be posted later.
-
-        Args:
-            event: The event.
-        """
+        """Queue an event, to be posted later."""
         if len(self._queue) >= self._queued:
             self._drop(Drop.QUEUE_FULL, event.reason)
             return
@@ -374,8 +361,6 @@ class TokenBucket:
     """A token bucket for each source of events.
 
     Args:
-        burst: Size of a bucket.
-        refill: Time until a bucket gets one more token.
         capacity: Maximum number of buckets; beyond it the least recently used one is dropped, and its source starts
             with a full one.
 
@@ -398,11 +383,7 @@ class TokenBucket:
         """Take one token of a source.
 
         Args:
-            source: The source of the event.
             elapsed: The present `elapsed` of the clock.
-
-        Returns:
-            Whether a token was left.
         """
         left, since = self._left.pop(source, (float(self._burst), elapsed))
         left = min(float(self._burst), left + (elapsed - since) / self._refill)

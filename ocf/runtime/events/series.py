@@ -22,12 +22,7 @@ _CAPACITY: Final = 4096
 
 
 class Instant(NamedTuple):
-    """A point in time, as wall clock time and as elapsed time.
-
-    Args:
-        now: The wall clock time, with a time zone.
-        elapsed: The elapsed time of the clock, for intervals.
-    """
+    """A point in time, as wall clock time and as elapsed time."""
 
     now: datetime
     elapsed: timedelta
@@ -37,7 +32,6 @@ class Write(NamedTuple):
     """A write of an event.
 
     Args:
-        manifest: The event at its first occurrence.
         series: New value of its field `series`; None to create the event.
     """
 
@@ -91,11 +85,6 @@ class EventSeries:
 
         Args:
             key: The identity of the event; events with the same key form a series.
-            manifest: The event.
-            at: Time of the occurrence.
-
-        Returns:
-            The write that creates it.
         """
         self._states[key] = _SeriesState(manifest, at, at.elapsed)
         if len(self._states) > self._capacity:
@@ -107,7 +96,6 @@ class EventSeries:
 
         Args:
             key: The identity of the event; events with the same key form a series.
-            at: Time of the occurrence.
 
         Returns:
             The write that is due now; None if the count is written later.

@@ -70,13 +70,7 @@ def attach(
 
 
 class _Handlers:
-    """kopf's handlers, which run the operators in its process.
-
-    Args:
-        operators: The operators.
-        options: Options of the manager.
-        connect: Connects to the cluster.
-    """
+    """kopf's handlers, which run the operators in its process."""
 
     def __init__(
         self,

@@ -169,9 +169,7 @@ class _FencedCluster(InterceptingCluster):
     """A cluster that rejects writes while they are not allowed; reads are always allowed.
 
     Args:
-        cluster: The cluster.
         allowed: Returns whether writes are allowed.
-        lease: The key of the lease, for the message.
     """
 
     def __init__(self, cluster: Cluster, allowed: Callable[[], bool], lease: ObjectKey) -> None:

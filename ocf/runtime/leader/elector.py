@@ -32,11 +32,8 @@ class Elector:
     """A candidate for a lease.
 
     Args:
-        cluster: The cluster of the lease.
-        key: The key of the lease.
         identity: The identity of this process, which must be unique.
         clock: Measures how long other holders have not renewed the lease.
-        timing: The durations of the election.
 
     Attributes:
         valid_until: When this process stops holding the lease, as `elapsed` of the clock; in the past if it does not.
@@ -66,9 +63,6 @@ class Elector:
 
         Returns:
             Whether this process holds the lease; False if another process holds it, or took it first.
-
-        Raises:
-            ApiError: If a request fails.
         """
         started = self.clock.elapsed()
         if self._seen is not None and self.holds and await self._update(self._seen):
@@ -89,11 +83,7 @@ class Elector:
         return taken
 
     async def release(self) -> None:
-        """Release the lease, if this process holds it, so that others need not wait until it expires.
-
-        Raises:
-            ApiError: If a request fails.
-        """
+        """Release the lease, if this process holds it, so that others need not wait until it expires."""
         if not self.holds:
             return
         live = await self.cluster.get(self.key)

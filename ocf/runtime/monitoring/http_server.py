@@ -35,12 +35,7 @@ _MOST: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Address of the endpoints.
-
-    Args:
-        host: The address that the server listens on.
-        port: The port.
-    """
+    """Address of the endpoints."""
 
     host: str
     port: int
@@ -119,7 +114,6 @@ class _Probe:
 
     Args:
         page: `healthz` or `readyz`.
-        checks: The checks that it runs.
     """
 
     def __init__(self, page: str, checks: Checks) -> None:

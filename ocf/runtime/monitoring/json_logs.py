@@ -56,7 +56,6 @@ class JsonFormatter(BaseFormatter):
 
         Args:
             log_data: The line; changed in place.
-            record: The record.
             message_dict: Fields that the library adds: tracebacks, and messages that are dictionaries; ignored.
         """
         del message_dict

@@ -153,11 +153,7 @@ class PrometheusRecorder:
         return other
 
     def attempted(self, attempt: Attempt) -> None:
-        """Count an attempt: one apply or one failure.
-
-        Args:
-            attempt: The attempt.
-        """
+        """Count an attempt: one apply or one failure."""
         labels = (
             self.controller,
             attempt.owner.kind,
@@ -171,11 +167,7 @@ class PrometheusRecorder:
             self._series.count(self._series.applies, (*labels, attempt.operation.lower(), str(attempt.why)))
 
     def happened(self, event: Event) -> None:
-        """Ignore an event: its attempt is counted already.
-
-        Args:
-            event: The event.
-        """
+        """Ignore an event: its attempt is counted already."""
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
         """Replace the conditions of an owner.
@@ -183,7 +175,6 @@ class PrometheusRecorder:
         A condition without `lastTransitionTime` is skipped, because that is the value of the metric.
 
         Args:
-            owner: The owner.
             conditions: All conditions, those of other controllers included.
         """
         found = {}
@@ -205,9 +196,6 @@ class PrometheusRecorder:
     def remove_conditions_for(self, owner: ObjectKey) -> int:
         """Remove the conditions of a deleted owner.
 
-        Args:
-            owner: The owner.
-
         Returns:
             The number of removed series.
         """
@@ -227,12 +215,6 @@ class PrometheusRecorder:
 
 def condition_metric(namespace: str) -> str:
     """Return the name of the metric of the conditions.
-
-    Args:
-        namespace: Its prefix.
-
-    Raises:
-        ConfigError: If the namespace cannot start the name of a metric.
 
     Example:
         >>> condition_metric("shops")
@@ -260,7 +242,6 @@ def render_metrics(registry: CollectorRegistry, accept: str = "") -> Exposition:
     """Render the metrics of a registry as text, in the requested format.
 
     Args:
-        registry: The registry.
         accept: The `Accept` header of the request; empty requests the plain text format.
 
     Returns:

@@ -48,11 +48,7 @@ class Callbacks(Generic[O]):
         """Return the components of an owner.
 
         Args:
-            owner: The owner.
             context: The context of the reconcile; None only if the function does not take it.
-
-        Raises:
-            ConfigError: If the function returns something else, or components with the same name or condition type.
         """
         answer = self._components(owner, context) if self._takes_context else self._components(owner)
         found = await answer if inspect.isawaitable(answer) else answer
@@ -70,16 +66,7 @@ class Callbacks(Generic[O]):
         return components
 
     async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
-        """Call `report` after a reconcile; return the delay until the next one, None if it asked for none.
-
-        Args:
-            context: The context of the reconcile.
-            owner: The owner.
-            outcome: The outcome of the reconcile.
-
-        Raises:
-            ConfigError: If the function returns something else.
-        """
+        """Call `report` after a reconcile; return the delay until the next one, None if it asked for none."""
         if self._report is None:
             return None
         answer = self._report(context, owner, outcome)
@@ -90,15 +77,7 @@ class Callbacks(Generic[O]):
         raise ConfigError(f"{name} must return a timedelta or None, got an object of type {type(asked).__name__}")
 
     async def on_delete(self, owner: O, context: ReconcileContext) -> CleanupPending | None:
-        """Call `on_delete` for an owner that is being deleted; return what it waits for, or None once it is done.
-
-        Args:
-            owner: The owner.
-            context: The context of the reconcile.
-
-        Raises:
-            ConfigError: If the function returns something else.
-        """
+        """Call `on_delete` for an owner that is being deleted; return what it waits for, or None once it is done."""
         if self._on_delete is None:
             return None
         answer = self._on_delete(owner, context, context.cluster)

@@ -58,13 +58,10 @@ class ControllerDeps:
     """Dependencies of a controller.
 
     Args:
-        clock: The clock of the reconciles.
-        recorder: Gets the attempts, events and conditions of the reconciles.
         forget: Called with each deleted owner.
         namespaces: Namespaces that the controller watches; empty for all.
         metrics: Metrics of the queue; None collects none.
         shutdown_timeout: How long running reconciles may continue after `stop`.
-        cache_sync_timeout: How long the first list of a declared kind may fail or take.
         random: Returns a random number in [0, 1), for jitter.
     """
 
@@ -80,29 +77,14 @@ class ControllerDeps:
 
 @dataclass(frozen=True, slots=True)
 class _RunningReconcile:
-    """A running reconcile.
-
-    Args:
-        observed: The versions that it has observed so far.
-        event_versions: Versions of the events for its owner that arrived meanwhile, by object.
-    """
+    """A running reconcile."""
 
     observed: ObservedVersions
     event_versions: dict[ObjectKey, str] = field(default_factory=dict)
 
 
 class Controller:
-    """The controller of one operator; `run` runs it.
-
-    Args:
-        operator: The operator.
-        cache: The cache that objects are read from and written through.
-        deps: The dependencies.
-
-    Attributes:
-        operator: The operator.
-        queue: The owners that are due for a reconcile.
-    """
+    """The controller of one operator; `run` runs it."""
 
     def __init__(self, operator: Operator[Any], cache: CachedCluster, deps: ControllerDeps) -> None:
         self.operator: Final = operator
@@ -156,18 +138,11 @@ class Controller:
         """Return whether an informer is one of those that the operator declares.
 
         What one owner makes the operator read, another kind or another namespace, does not count.
-
-        Args:
-            state: The informer.
         """
         return state.namespace in self._declared.get((state.api_version, state.kind), ())
 
     def ready(self, *, without: Collection[tuple[str, str]] = ()) -> str:
-        """Return which declared kinds are not in the cache yet, and why; empty if all are.
-
-        Args:
-            without: Group and kind of what is left out.
-        """
+        """Return which declared kinds are not in the cache yet, and why; empty if all are."""
         return "; ".join(
             f"{api_version} {kind} is not read yet{f': {why}' if why else ''}"
             for (api_version, kind), why in self._unread().items()
@@ -200,9 +175,6 @@ class Controller:
         A reconcile that began before would take what it has not read yet for absent, and delete what is wanted. So the
         process ends after a while, as in controller-runtime, and another one may lead; the kubelet starts it again,
         and shows that it does not run. Only a kind that the author expects to be defined later has no end.
-
-        Raises:
-            ConfigError: If a kind was not listed in time.
         """
         synced, closing = asyncio.create_task(self._read_declared()), asyncio.create_task(self.queue.closing())
         waiting: set[asyncio.Task[Any]] = {synced, closing}
@@ -272,11 +244,7 @@ class Controller:
         return found
 
     def handle_event(self, event: WatchEvent) -> None:
-        """Handle an event of a watch outside of the cache as a change of the cache.
-
-        Args:
-            event: The event, of any watch.
-        """
+        """Handle an event of a watch outside of the cache as a change of the cache."""
         self._handle_change(ObjectKey.of(event.object), CacheChange.of(event))
 
     def _handle_change(self, key: ObjectKey, change: CacheChange) -> None:
@@ -371,8 +339,6 @@ class Controller:
         reconciled when it arrives.
 
         Args:
-            namespace: The namespace of the object that affects the owner.
-            name: The name of the owner.
             uid: The uid that the owner must have; None for any.
         """
         for home in dict.fromkeys((namespace, "")):

@@ -119,9 +119,6 @@ def environment_switch(environment: Mapping[str, str], name: str, *, default: bo
 def metrics_prefix(name: str) -> str:
     """Return the prefix of the metrics of an operator.
 
-    Args:
-        name: Name of the operator.
-
     Example:
         >>> metrics_prefix("shop-operator")
         'shop_operator'

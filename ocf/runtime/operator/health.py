@@ -45,12 +45,7 @@ class Health:
         self._converted: Collection[tuple[str, str]] = ()
 
     def set_webhooks(self, webhooks: WebhookServer, converted: Collection[tuple[str, str]]) -> None:
-        """Set the server of the webhooks.
-
-        Args:
-            webhooks: The server.
-            converted: Group and kind of the objects that it converts.
-        """
+        """Set the server of the webhooks."""
         self._webhooks, self._converted = webhooks, converted
 
     def set_term(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
@@ -88,9 +83,6 @@ class Health:
 
         Other watches are of what owners make the operator read. Their problems are logged, shown by the metrics, and
         affect the owners that need them: what one owner names must not take the process out of service for all.
-
-        Args:
-            without: Group and kind of what is left out.
         """
         if self._cache is None:
             return ""
@@ -102,11 +94,7 @@ class Health:
         return "; ".join(state.problem for state in failing if any(each.declares(state) for each in self._controllers))
 
     def owners(self, *, without: Collection[tuple[str, str]] = ()) -> str:
-        """Return which kinds of owners, and other declared kinds, are not in the cache yet.
-
-        Args:
-            without: Group and kind of what is left out.
-        """
+        """Return which kinds of owners, and other declared kinds, are not in the cache yet."""
         return "; ".join(sorted({each.ready(without=without) for each in self._controllers} - {""}))
 
     def _lasting(self, check: Callable[[], str]) -> Check:

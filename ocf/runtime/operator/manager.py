@@ -113,11 +113,7 @@ class Manager:
         self._runner.stop()
 
     def handle_event(self, event: WatchEvent) -> None:
-        """Handle an event from a watch outside of this process's cache.
-
-        Args:
-            event: The event.
-        """
+        """Handle an event from a watch outside of this process's cache."""
         for controller in self._controllers:
             controller.handle_event(event)
 
@@ -213,14 +209,7 @@ class Manager:
 
 
 class _Term:
-    """The controllers of one term, as one `Runnable`.
-
-    Args:
-        cache: The cache that they share.
-        controllers: The controllers.
-        health: Knows the kinds of owners that cannot be read.
-        started: Set when the controllers run.
-    """
+    """The controllers of one term, as one `Runnable`."""
 
     def __init__(
         self, cache: CachedCluster, controllers: Sequence[Controller], health: Health, started: asyncio.Event
@@ -282,11 +271,7 @@ def _shared_conditions(operators: Sequence[Operator[Any]]) -> list[str]:
 
 
 class _ProcessMetrics:
-    """The metrics of a process: one set for all of its operators.
-
-    Args:
-        options: Has the registry, and the prefix of the names.
-    """
+    """The metrics of a process: one set for all of its operators."""
 
     def __init__(self, options: ManagerOptions) -> None:
         self._first = PrometheusRecorder(options.metrics_prefix, controller="", registry=options.registry)

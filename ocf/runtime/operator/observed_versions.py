@@ -43,8 +43,6 @@ class ListScope(NamedTuple):
     """The objects that a list selects, whether they exist or not.
 
     Args:
-        api_version: Group and version.
-        kind: Kind.
         namespace: Namespace; empty for all namespaces.
         selected: The selectors; None if only the API server can evaluate them, so that any object may be meant.
     """
@@ -55,12 +53,7 @@ class ListScope(NamedTuple):
     selected: ListFilter | None
 
     def covers(self, key: ObjectKey, labels: Mapping[str, str]) -> bool:
-        """Return whether the list selects an object.
-
-        Args:
-            key: The object.
-            labels: Its labels.
-        """
+        """Return whether the list selects an object."""
         if (key.api_version, key.kind) != (self.api_version, self.kind) or self.namespace not in ("", key.namespace):
             return False
         return self.selected is None or self.selected.matches((key.namespace, key.name), labels)
@@ -79,11 +72,7 @@ class ListScope(NamedTuple):
 
 
 class ObservedVersions:
-    """Versions that one reconcile has observed.
-
-    Args:
-        owner: The owner that is reconciled.
-    """
+    """Versions that one reconcile has observed."""
 
     __slots__ = (
         "_final",
@@ -123,7 +112,6 @@ class ObservedVersions:
         """Record an object as it was read by name.
 
         Args:
-            key: The object.
             live: The object; None if it does not exist.
         """
         listed_absent = live is not None and key not in self.versions and self._is_listed(key, live)
@@ -145,9 +133,6 @@ class ObservedVersions:
         A write of the owner that changed what the reconcile has read of it does not count.
 
         Args:
-            key: The object.
-            live: The object.
-            manager: The field manager of the write.
             whole: Whether the object was written, and not a subresource of it.
         """
         known = self.versions.get(key)
@@ -200,7 +185,6 @@ class ObservedVersions:
         """Return whether the reconcile has requested an object so far, by name or in a list.
 
         Args:
-            key: The object.
             states: The object before and after a change.
         """
         return key in self.requested or _are_covered(self.lists, key, states)
@@ -317,7 +301,6 @@ class ObservationIndex:
         """Yield the owners whose last reconcile read an object that they do not control, or a list that selects it.
 
         Args:
-            key: The object.
             states: The object before and after a change.
         """
         yield from self._dependents.get(key, ())

@@ -47,7 +47,6 @@ class Watch:
 
     Args:
         api_version: Group and version.
-        kind: Kind.
         owners: Maps an object to the owners to reconcile, as pairs of namespace (empty for none) and name. It is called
             with the state before a modification as well as with the new one. An exception is logged.
     """

@@ -27,7 +27,6 @@ class OwnerType(Generic[O]):
 
     Args:
         api_version: Group and version in which owners are read.
-        kind: The kind.
         model: The model of the whole object; None for manifests.
         definition: The CustomResourceDefinition, or a function that returns it; None for a kind that is built in or
             defined elsewhere. A running operator does not need it, so the function saves generating the schema at each

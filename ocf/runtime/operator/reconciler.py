@@ -42,7 +42,6 @@ async def reconcile_owner(
     operator's functions are called, and the components apply nothing.
 
     Args:
-        operator: The operator.
         manifest: The owner as read from the cluster.
         cluster: The cluster of the objects.
         clock: The clock of the reconcile.
@@ -65,12 +64,7 @@ async def reconcile_owner(
 
 
 class _OwnerReconcile(Generic[O]):
-    """One reconcile of one owner.
-
-    Args:
-        operator: The operator.
-        context: The context of the reconcile.
-    """
+    """One reconcile of one owner."""
 
     def __init__(self, operator: Operator[O], context: ReconcileContext) -> None:
         self._operator = operator
@@ -209,8 +203,6 @@ def _show_hidden_failures(operator: Operator[Any], context: ReconcileContext, ou
     """Show the errors of unpublished components in the failure condition, unless a condition of the report shows them.
 
     Args:
-        operator: The operator.
-        context: The reconcile of the owner.
         outcome: Its outcome, after the report.
     """
     errors = [

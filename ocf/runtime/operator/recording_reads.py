@@ -31,8 +31,6 @@ class RecordingReads(InterceptingCluster):
     """The cluster of one reconcile; records the versions of all objects that the reconcile reads and writes.
 
     Args:
-        cluster: The cluster.
-        observed: The records.
         follow: Called with API version, kind and namespace of every request before it is sent.
     """
 
@@ -119,10 +117,8 @@ class RecordingReads(InterceptingCluster):
         """Send a write that names the version that was read; if another writer was faster, without the version.
 
         Args:
-            key: The object.
             sent: The object or the patch; it may name a version itself, and its sender handles the conflict then.
             send: Sends it, with a version that is not empty.
-            write: How it is written.
         """
         version = self._observed.version_of(key) if write.is_recorded and not _names_version(sent) else ""
         if version:
@@ -171,9 +167,7 @@ class _Write(NamedTuple):
     """How an object is written.
 
     Args:
-        manager: The field manager.
         subresource: The part of the object that is written; None for the object itself.
-        dry_run: Whether nothing is stored.
     """
 
     manager: str

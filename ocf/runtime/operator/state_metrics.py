@@ -30,7 +30,6 @@ class StateMetrics:
     """The state of a process, as metrics.
 
     Args:
-        registry: The registry of the metrics.
         lease: Name of the lease; empty without leader election, which omits the metric of the election.
     """
 

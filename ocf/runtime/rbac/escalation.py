@@ -33,10 +33,6 @@ def escalation_rules(entries: Iterable[Registration], *, fixed: bool) -> Iterato
     A managed role requires the privileges in it; if they are not known before the reconcile, are not about resources,
     or come from an aggregation rule, it requires `escalate`. A binding requires nothing more if its role is managed,
     too, and otherwise `bind` on its role.
-
-    Args:
-        entries: The entries of the components.
-        fixed: Whether the objects have the same names for every owner.
     """
     managed = [
         entry

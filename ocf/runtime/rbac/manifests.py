@@ -18,12 +18,7 @@ _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
-    """The service account that the operator runs as.
-
-    Args:
-        name: Its name.
-        namespace: Its namespace.
-    """
+    """The service account that the operator runs as."""
 
     name: str
     namespace: str
@@ -35,7 +30,6 @@ def roles(
     """Return roles that grant privileges, and their bindings to a service account.
 
     Args:
-        privileges: The privileges.
         name: Name of the roles and bindings.
         account: The service account of the bindings.
         namespaces: Namespaces that the operator watches; empty for all, which needs a ClusterRole.

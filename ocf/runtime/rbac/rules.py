@@ -64,9 +64,6 @@ def kopf_rules(*, clusterwide: bool = True, posting: bool = True, peering: str =
         posting: Whether handlers of kopf's own post events on objects.
         peering: Name of the peering object (`--peering`); empty without peering.
 
-    Returns:
-        The privileges.
-
     Example:
         >>> sorted({rule.resource for rule in kopf_rules(peering="default")})
         ['clusterkopfpeerings', 'customresourcedefinitions', 'events', 'namespaces']
@@ -190,10 +187,6 @@ def _without_covered(found: set[PolicyRule]) -> Iterator[PolicyRule]:
 
 
 async def custom_definitions(cluster: Cluster) -> tuple[Manifest, ...]:
-    """Read the CustomResourceDefinitions of a cluster, for `policy_rules`.
-
-    Args:
-        cluster: The cluster.
-    """
+    """Read the CustomResourceDefinitions of a cluster, for `policy_rules`."""
     found = await cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     return found.items

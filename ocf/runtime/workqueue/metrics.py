@@ -45,12 +45,7 @@ class QueueView(Protocol):
 
 
 class QueueSeries:
-    """The metrics of one queue.
-
-    Args:
-        metrics: The metrics of all queues.
-        name: Name of the queue.
-    """
+    """The metrics of one queue."""
 
     def __init__(self, metrics: QueueMetrics, name: str) -> None:
         self._adds = metrics.adds.labels(name, name)
@@ -135,14 +130,7 @@ class QueueMetrics:
             ) from error
 
     def follow(self, queue: QueueView) -> QueueSeries:
-        """Add a queue to the metrics, for as long as it exists.
-
-        Args:
-            queue: The queue.
-
-        Returns:
-            The metrics of this queue.
-        """
+        """Add a queue to the metrics, for as long as it exists."""
         self._queues.add(queue)
         return QueueSeries(self, queue.name)
 

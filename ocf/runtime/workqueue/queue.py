@@ -38,9 +38,6 @@ class FixedDelay:
 
     Source: `FixedItemIntervalRateLimiter` of the HorizontalPodAutoscaler's controller.
 
-    Args:
-        delay: The delay.
-
     Raises:
         ConfigError: If it is not positive.
     """
@@ -150,11 +147,7 @@ class WorkQueue(Generic[K]):
         return self._closing.is_set()
 
     def failures(self, key: K) -> int:
-        """Return the number of failures of a key in a row.
-
-        Args:
-            key: The key.
-        """
+        """Return the number of failures of a key in a row."""
         return self._failures.get(key, 0)
 
     def add(self, key: K, *, background: bool = False) -> None:
@@ -179,7 +172,6 @@ class WorkQueue(Generic[K]):
         """Add a key after a delay; of several scheduled times the earliest counts.
 
         Args:
-            key: The key.
             delay: The delay, at least 100 milliseconds; a shorter one is raised to that, which is logged once.
         """
         delay = self._at_least_shortest(delay)
@@ -190,11 +182,7 @@ class WorkQueue(Generic[K]):
         """Add a failed key after the delay of the rate limiter.
 
         Args:
-            key: The key.
             at_least: Minimum delay, during which `add` has no effect: a server's `Retry-After`.
-
-        Returns:
-            The delay.
         """
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = self._at_least_shortest(max(self._delays.after(self._failures[key]), at_least))
@@ -209,19 +197,11 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Reset the failures of a key; call it after every success.
-
-        Args:
-            key: The key.
-        """
+        """Reset the failures of a key; call it after every success."""
         self._failures.pop(key, None)
 
     def unschedule(self, key: K) -> None:
-        """Cancel the scheduled addition of a key.
-
-        Args:
-            key: The key.
-        """
+        """Cancel the scheduled addition of a key."""
         self._held.discard(key)
         alarm = self._alarms.pop(key, None)
         if alarm is not None:
@@ -241,11 +221,7 @@ class WorkQueue(Generic[K]):
         raise QueueClosedError(f'queue "{self.name}" is closed')
 
     def done(self, key: K) -> None:
-        """Mark a key as processed; it waits again if it was added meanwhile.
-
-        Args:
-            key: The key.
-        """
+        """Mark a key as processed; it waits again if it was added meanwhile."""
         since = self._running.pop(key)
         if self._series is not None:
             self._series.finished(_now() - since)

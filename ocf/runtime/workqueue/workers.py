@@ -40,7 +40,6 @@ async def work(
     returns the next one.
 
     Args:
-        queue: The queue.
         handle: Processes one key; returns the delay until the key is requeued, None to wait until it is added.
         workers: How many keys are processed at once.
         limit: How long `handle` may take before it is cancelled, which is an error; None for no limit.
