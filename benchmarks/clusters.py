@@ -23,7 +23,8 @@ from benchmarks.timer import Measure
 from ocf.cluster import Cluster, ListOptions, WatchOptions
 from ocf.cluster.client import ApiServerCluster
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.envtest import ControlPlane, find_programs
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import find_programs
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 

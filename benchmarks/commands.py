@@ -23,8 +23,8 @@ from ocf.autoscaling import FeatureGates
 from ocf.cli.manifest_files import read_documents
 from ocf.cli.validate.report import check
 from ocf.objects import dump_document
-from ocf.testing.envtest import ControlPlane, find_programs
-from ocf.testing.envtest.binaries import Program
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import Program, find_programs
 
 __all__ = ["small_suite", "suite"]
 

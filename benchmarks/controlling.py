@@ -24,11 +24,13 @@ from typing import Any, Final
 from benchmarks.figures import Count, Suite
 from benchmarks.scaled_workloads import PODS, create_workload
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
-from ocf.controllers.hpa import BUILT_IN, HpaController, HpaControllerOptions, Mode
+from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
+from ocf.controllers.hpa.modes import BUILT_IN
 from ocf.controllers.hpa.state import StateStore
 from ocf.objects import ObjectKey
-from ocf.testing import LoopClock, VirtualLoop
+from ocf.testing import LoopClock
 from ocf.testing.fake_metrics import FakeMetricsClient
+from ocf.testing.virtual_time import VirtualLoop
 from ocf_server import EmbeddedCluster
 
 __all__ = ["resident", "small_suite", "suite"]

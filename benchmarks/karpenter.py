@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure, once
-from ocf.nodegroups import Direction
+from ocf.nodegroups.decide import Direction
 from scripts.oracles.karpenter.build import program_path
 from tests.nodegroups.karpenter.replay import Cluster, rows
 from tests.nodegroups.karpenter.workloads import MAKERS, make

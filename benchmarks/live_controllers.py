@@ -23,8 +23,8 @@ from benchmarks.figures import Count, Suite
 from benchmarks.programs import TIMEOUT, cpu_seconds, resident, running
 from benchmarks.scaled_workloads import PODS, create_workload
 from ocf.cluster.client import ApiServerCluster
-from ocf.testing.envtest import ControllerName, ControlPlane, find_programs
-from ocf.testing.envtest.binaries import REMEDY
+from ocf.testing.envtest import ControllerName, ControlPlane
+from ocf.testing.envtest.binaries import REMEDY, find_programs
 from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
 

@@ -20,16 +20,13 @@ from benchmarks.controlling import resident
 from benchmarks.figures import Count, Suite
 from benchmarks.nodegroups import pod_spec
 from ocf.cluster import Verb
-from ocf.controllers.nodegroup import (
-    NodeGroupController,
-    NodeGroupControllerOptions,
-    node_definition,
-    node_group_definition,
-)
+from ocf.controllers.nodegroup import NodeGroupController, node_definition, node_group_definition
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.nodegroups import InstanceType, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity
-from ocf.testing import LoopClock, VirtualLoop
+from ocf.testing import LoopClock
+from ocf.testing.virtual_time import VirtualLoop
 from ocf_server import EmbeddedCluster
 
 __all__ = ["small_suite", "suite"]

@@ -16,9 +16,11 @@ from kubernetes.client import V2HorizontalPodAutoscaler
 from benchmarks.autoscaler import NAMESPACE, base, plain
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_call, each_turn
-from ocf.component import Drift
 from ocf.component.apply.drift import find_drift
-from ocf.objects import Manifest, ObjectKey, read_base, read_live, split_api_version
+from ocf.component.status.results import Drift
+from ocf.objects import Manifest, ObjectKey, read_live
+from ocf.objects.manifest import split_api_version
+from ocf.objects.models import read_base
 from ocf.schema.builtin import builtin_resource
 from ocf_server import EmbeddedCluster
 

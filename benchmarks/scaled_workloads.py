@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN
+from ocf.controllers.hpa.modes import BUILT_IN
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.fake_metrics import FakeMetricsClient
 

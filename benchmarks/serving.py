@@ -27,7 +27,7 @@ from benchmarks.api_servers import (
 )
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import Measure
-from ocf.testing.envtest import find_programs
+from ocf.testing.envtest.binaries import find_programs
 
 __all__ = ["small_suite", "suite"]
 

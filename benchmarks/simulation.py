@@ -15,9 +15,10 @@ from benchmarks.figures import Case, Count, Suite
 from benchmarks.sweep import swept
 from benchmarks.timer import each_call, once
 from ocf.autoscaling.algorithm import Autoscaler
-from ocf.simulation import LoadSeries, Scenario, SimulationResult, load_series, parse_scenario
+from ocf.simulation import LoadSeries, Scenario, load_series, parse_scenario
 from ocf.simulation.engine.run import Run
 from ocf.simulation.report import Reported, to_html
+from ocf.simulation.result import SimulationResult
 
 __all__ = ["inputs", "small_suite", "suite"]
 

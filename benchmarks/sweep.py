@@ -48,16 +48,9 @@ def swept(settings: int, seconds: int) -> Swept:
 def main() -> None:
     """Run the sweep of the arguments, and print what it took."""
     from benchmarks.simulation import inputs
-    from ocf.simulation.tuning import (
-        LoadTrace,
-        Method,
-        Problem,
-        SamplerName,
-        Target,
-        parse_objectives,
-        range_setting,
-        tune,
-    )
+    from ocf.simulation.tuning import LoadTrace, Method, Problem, Target, parse_objectives, tune
+    from ocf.simulation.tuning.samplers import SamplerName
+    from ocf.simulation.tuning.settings import range_setting
 
     settings, seconds = map(int, sys.argv[1:])
     scenario, load = inputs(seconds, 1)

@@ -42,7 +42,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 __all__ = [
-    "AlreadyExistsError",
     "ApiError",
     "BadRequestError",
     "BuildError",
@@ -53,7 +52,6 @@ __all__ = [
     "DataNotExtractedError",
     "ExpiredError",
     "FeatureGateError",
-    "FieldProblem",
     "ForbiddenError",
     "HandlerError",
     "InvalidError",
@@ -62,20 +60,14 @@ __all__ = [
     "ManifestError",
     "MutationError",
     "NotFoundError",
-    "NotReadyError",
     "OcfError",
-    "ProviderError",
     "ProviderRefusedError",
     "ProviderUnavailableError",
     "QuantityError",
-    "QueueClosedError",
     "ReconcileError",
     "ServerError",
-    "StatusCause",
     "TooManyRequestsError",
     "api_error",
-    "failure_text",
-    "leaf_errors",
 ]
 
 

@@ -38,19 +38,14 @@ These features are left out silently, because most tests do not depend on them:
 """
 
 from ocf.schema.builtin import CustomKind
-from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient, UnansweredError
-from ocf_server.api.write_options import FieldValidation
+from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient
 from ocf_server.cluster import EmbeddedCluster
-from ocf_server.controllers.runner import Controllers
 from ocf_server.controllers.settings import ControllerSettings
 
 __all__ = [
     "AdmissionClient",
     "ControllerSettings",
-    "Controllers",
     "CustomKind",
     "EmbeddedCluster",
-    "FieldValidation",
     "HttpAdmissionClient",
-    "UnansweredError",
 ]

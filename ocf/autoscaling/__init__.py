@@ -9,29 +9,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
-from ocf.autoscaling.validation.validation import admitted, validate, validate_spec, validate_status
+from ocf.autoscaling.validation.validation import admitted, validate, validate_status
 from ocf.lazy_exports import lazy_exports
-from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
+from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from ocf.autoscaling.builders import behavior as scaling
     from ocf.autoscaling.builders import metrics
-    from ocf.autoscaling.builders.autoscaler import Autoscaled, autoscale
+    from ocf.autoscaling.builders.autoscaler import autoscale
     from ocf.autoscaling.builders.behavior import Select
-    from ocf.autoscaling.linter.findings import Code, Finding, Severity
+    from ocf.autoscaling.linter.findings import Finding, Severity
     from ocf.autoscaling.linter.linter import lint
-    from ocf.autoscaling.targets.targets import Renderable, Scalable
+    from ocf.autoscaling.targets.targets import Scalable
     from ocf.autoscaling.validation.scale import validate_scale
 
 __all__ = [
-    "Autoscaled",
-    "Code",
-    "ErrorType",
     "FeatureGates",
     "FieldError",
     "Finding",
-    "Renderable",
     "Scalable",
     "Select",
     "Severity",
@@ -45,15 +41,11 @@ __all__ = [
     "scaling",
     "validate",
     "validate_scale",
-    "validate_spec",
     "validate_status",
 ]
 
 _LATER: Final = {
-    "Autoscaled": "builders.autoscaler",
-    "Code": "linter.findings",
     "Finding": "linter.findings",
-    "Renderable": "targets.targets",
     "Scalable": "targets.targets",
     "Select": "builders.behavior",
     "Severity": "linter.findings",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.controllers.hpa.snapshot import ScaleGetter
+    from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
     from ocf.controllers.metrics_client import MetricsClient
 
 __all__ = ["AutoscalerClients", "context_namespace", "open_clients"]

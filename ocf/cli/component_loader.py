@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, ForwardRef, get_type_hints
 from ocf.cli.manifest_files import STDIN, Document, document_parts, opened
 from ocf.errors import BuildError, ConfigError
 from ocf.lazy_types.signatures import signature_of
-from ocf.objects import ObjectKey, describe_invalid, load_documents, parse_path, with_field
+from ocf.objects import ObjectKey
+from ocf.objects.documents import load_documents
+from ocf.objects.model_errors import describe_invalid
+from ocf.objects.paths import parse_path, with_field
 
 if TYPE_CHECKING:
     from ocf.component import Component

@@ -34,7 +34,8 @@ from ocf.cli.serve.setup import (
 )
 
 if TYPE_CHECKING:
-    from ocf.runtime.operator import Manager, Operator
+    from ocf.runtime.operator import Operator
+    from ocf.runtime.operator.manager import Manager
     from ocf_server import ControllerSettings
 
 __all__ = ["dev"]
@@ -116,7 +117,8 @@ async def _dev(target: str, options: _DevOptions) -> None:
     from ocf.cli.operator_loader import load_operator
     from ocf.cli.owner_check import apply_definitions, check_objects
     from ocf_server import EmbeddedCluster
-    from ocf_server.http import load_manifests, serving
+    from ocf_server.http import serving
+    from ocf_server.http.preload import load_manifests
 
     operator = load_operator(target)
     manifests = list(read_manifests(options.apply))

@@ -30,7 +30,9 @@ from ocf.cli.output import as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.component import Component, ComponentDiff, ObjectDiff, ResourceSummary
+    from ocf.component import Component, ComponentDiff
+    from ocf.component.diff import ObjectDiff
+    from ocf.component.summary import ResourceSummary
     from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["diff"]
@@ -211,7 +213,7 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
 
 
 def _object(changed: ObjectDiff) -> None:
-    from ocf.component import DiffVerb
+    from ocf.component.diff import DiffVerb
 
     reasons = f": {', '.join(changed.reasons)}" if changed.reasons else ""
     _line(f"# {changed.verb} {changed.resource}{reasons}")

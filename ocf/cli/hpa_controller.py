@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
-    from ocf.controllers.hpa import DryRunResult, HpaControllerOptions, ScalableResource
+    from ocf.controllers.hpa import HpaControllerOptions
+    from ocf.controllers.hpa.dry_run import DryRunResult
     from ocf.controllers.hpa.manager import ProcessOptions
+    from ocf.controllers.hpa.manifests import ScalableResource
     from ocf.runtime.monitoring.http_server import Endpoints
 
 __all__ = ["FEATURE_GATES", "hpa_controller"]
@@ -337,7 +339,8 @@ def _process(
     from ocf.controllers.hpa import NAME
     from ocf.controllers.hpa.manager import ProcessOptions
     from ocf.controllers.process import pod_namespace
-    from ocf.runtime.operator import Lease, Listen, environment_tracer
+    from ocf.runtime.operator import Lease, Listen
+    from ocf.runtime.operator.environment import environment_tracer
 
     lease = Lease(NAME, lease_namespace or pod_namespace()) if elected else None
     tracer = environment_tracer(os.environ)
@@ -362,7 +365,8 @@ def _print_endpoints(endpoints: Endpoints, output: LogOutput) -> None:
 
 
 def _log(output: LogOutput) -> None:
-    from ocf.runtime.monitoring import JsonFormatter, TextFormatter
+    from ocf.runtime.monitoring import JsonFormatter
+    from ocf.runtime.monitoring.text_logs import TextFormatter
 
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if output is LogOutput.JSON else TextFormatter())
@@ -379,7 +383,8 @@ def _print_manifests(
     output: LogOutput,
 ) -> None:
     from ocf.cli.controllers import print_manifests
-    from ocf.controllers.hpa import TARGETS, HpaInstallation, installation_manifests
+    from ocf.controllers.hpa import TARGETS
+    from ocf.controllers.hpa.manifests import HpaInstallation, installation_manifests
 
     wanted = HpaInstallation(
         mode=options.mode,
@@ -393,7 +398,7 @@ def _print_manifests(
 
 
 def _scalable(text: str) -> ScalableResource:
-    from ocf.controllers.hpa import ScalableResource
+    from ocf.controllers.hpa.manifests import ScalableResource
     from ocf.errors import ConfigError
 
     try:

@@ -226,7 +226,7 @@ def _with_file_line(problem: str, line: int) -> str:
 def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
     """Read all documents of some files."""
     from ocf.errors import ManifestError
-    from ocf.objects import load_documents
+    from ocf.objects.documents import load_documents
 
     for file in files:
         try:

@@ -20,7 +20,9 @@ from ocf.manifests import Format
 
 if TYPE_CHECKING:
     from ocf.component import Component
-    from ocf.manifests import InstallOptions, Project, Rendering
+    from ocf.manifests import InstallOptions
+    from ocf.manifests.install_options import Project
+    from ocf.manifests.rendering import Rendering
     from ocf.objects import Manifest
     from ocf.runtime.operator import Operator
 
@@ -119,7 +121,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
 def _project(path: Path) -> Project:
     import tomllib
 
-    from ocf.manifests import Project
+    from ocf.manifests.install_options import Project
 
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
@@ -209,7 +211,8 @@ def _check(directory: Path, rendering: Rendering) -> None:
 
 def _write(directory: Path, rendering: Rendering) -> None:
     """Write the files; refuse to replace a file that the user wrote, before anything is written."""
-    from ocf.manifests import NOTE, differences, is_generated
+    from ocf.manifests import differences
+    from ocf.manifests.folder import NOTE, is_generated
 
     existing = _read(directory, rendering)
     foreign = [path for path in rendering.generated if path in existing and not is_generated(existing[path])]

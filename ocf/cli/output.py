@@ -43,7 +43,7 @@ def log_text(level: int) -> None:
     """Write log lines to the standard error as text."""
     import logging
 
-    from ocf.runtime.monitoring import TextFormatter
+    from ocf.runtime.monitoring.text_logs import TextFormatter
 
     handler = logging.StreamHandler()
     handler.setFormatter(TextFormatter())

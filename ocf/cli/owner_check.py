@@ -144,14 +144,14 @@ def _without_rules(value: Any) -> Any:
 
 
 def _group_kind(manifest: Manifest) -> tuple[str, str]:
-    from ocf.objects import split_api_version
+    from ocf.objects.manifest import split_api_version
 
     return split_api_version(str(manifest.get("apiVersion", "")))[0], str(manifest.get("kind", ""))
 
 
 async def _problems(embedded: Cluster, manifest: Manifest, spec: Mapping[str, Any]) -> Sequence[FieldProblem]:
     """Return the fields of an object that are unknown or invalid."""
-    from ocf.objects import split_api_version
+    from ocf.objects.manifest import split_api_version
 
     group, version = split_api_version(manifest["apiVersion"])
     schemas = {one["name"]: (one.get("schema") or {}).get("openAPIV3Schema") or {} for one in _served(spec)}

@@ -16,7 +16,7 @@ from ocf.cli.output import Output, as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.component import Component
-    from ocf.concepts import Provenance
+    from ocf.concepts.provenance import Provenance
     from ocf.objects import Manifest
 
 __all__ = ["preview"]
@@ -122,8 +122,9 @@ def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitSta
 
 
 def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secrets: bool) -> None:
-    from ocf.objects import dump_document, redacted
+    from ocf.objects import dump_document
     from ocf.objects.printable import printable
+    from ocf.objects.redaction import redacted
 
     shown = (lambda manifest: manifest) if show_secrets else redacted
     rendered = [(owner, component, [shown(each) for each in component.render()]) for owner, component in pairs]

@@ -14,7 +14,8 @@ from ocf.component.model.data_flow import data_problems, independence_problems
 from ocf.component.model.registration import Registration, is_builder, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
 from ocf.component.reconcile.prerequisites import Prerequisite
-from ocf.concepts import Resource, ResourceBuilder
+from ocf.concepts import Resource
+from ocf.concepts.resource import ResourceBuilder
 from ocf.errors import BuildError, ConfigError
 from ocf.feature import Gate
 from ocf.objects.conditions import condition_type_problem

@@ -34,7 +34,8 @@ from ocf.component.status.conditions import (
 )
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
-from ocf.concepts import Provenance, Resource, data_scope
+from ocf.concepts import Resource, data_scope
+from ocf.concepts.provenance import Provenance
 from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, spanning
 from ocf.errors import OcfError, ReconcileError, failure_text
 from ocf.feature import Gate

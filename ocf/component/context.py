@@ -32,7 +32,8 @@ from ocf.component.owner_status import (
 )
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.component.status.reasons import Reason
-from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
+from ocf.concepts import Clock, Recorder, SystemClock
+from ocf.concepts.recorder import NullRecorder
 from ocf.concepts.tracing import SpanStart, object_attributes, spanning
 from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel

@@ -14,7 +14,9 @@ from enum import StrEnum
 from typing import Final
 
 from ocf.component.model.ownership import finalizers_of, is_ending
-from ocf.objects import PREFIX, Manifest, get_field
+from ocf.objects import Manifest
+from ocf.objects.manifest import PREFIX
+from ocf.objects.paths import get_field
 
 __all__ = [
     "SKIP_CLEANUP",

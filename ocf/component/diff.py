@@ -21,10 +21,15 @@ from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry
 from ocf.component.reconcile.loop import failing
 from ocf.component.status.results import ResourceOutcome, Result
-from ocf.concepts import Clock, Provenance, ProvenanceTrace, Source, SourceKind, Why
+from ocf.concepts import Clock
+from ocf.concepts.provenance import Provenance, Source, SourceKind
+from ocf.concepts.provenance_trace import ProvenanceTrace
+from ocf.concepts.recorder import Why
 from ocf.errors import ConflictError, OcfError, ReconcileError
-from ocf.objects import Manifest, ObjectKey, format_path, get_field, redacted
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.paths import format_path, get_field
+from ocf.objects.redaction import redacted
 
 __all__ = [
     "ComponentDiff",

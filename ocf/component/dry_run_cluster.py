@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ocf.cluster import DEFAULT_DELETE_OPTIONS, ApplyCache, InterceptingCluster, Preconditions, Subresource
+from ocf.cluster import ApplyCache, InterceptingCluster, Subresource
+from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, Preconditions
 from ocf.errors import ConflictError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields, union
 from ocf.objects.owned_paths import OwnedPath, dropped_fields, value_at, without_value_at
+from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster, DeleteOptions, PatchOptions

@@ -32,9 +32,10 @@ from ocf.component.model.ownership import Owner, finalizers_of, is_ending
 from ocf.component.model.write_backoff import is_older, record_revert, wait, written
 from ocf.component.owner_status import FINALIZER_EVENT, owner_event
 from ocf.errors import ConflictError, NotFoundError, ReconcileError, failure_text
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import ConditionStatus
 from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.paths import get_field
 
 __all__ = ["FinalizationResult", "Finalizer", "OnDelete", "finalize"]
 

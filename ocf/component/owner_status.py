@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ocf.cluster import Cluster, Subresource, UnstoredStatus
+from ocf.cluster import Cluster, Subresource
+from ocf.cluster.apply_cache import UnstoredStatus
 from ocf.component.model.ownership import Owner, status_of
 from ocf.component.model.status_backoff import hold_back, note_status
 from ocf.component.status.reasons import Reason
@@ -27,7 +28,7 @@ from ocf.errors import (
     ManifestError,
     NotFoundError,
 )
-from ocf.objects import Manifest, copy_json, format_path
+from ocf.objects import Manifest, copy_json
 from ocf.objects.conditions import (
     ConditionStatus,
     condition_problems,
@@ -41,6 +42,7 @@ from ocf.objects.conditions import (
     with_condition,
 )
 from ocf.objects.json_values import to_json
+from ocf.objects.paths import format_path
 
 __all__ = [
     "FAILED_EVENT",

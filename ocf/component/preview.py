@@ -13,7 +13,9 @@ from pydantic import BaseModel
 from ocf.component.model.ownership import sendable
 from ocf.component.model.registration import find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
-from ocf.concepts import Explainable, FieldOrigin, Provenance, ProvenanceTrace, Setting, Source, SourceKind
+from ocf.concepts import Explainable
+from ocf.concepts.provenance import FieldOrigin, Provenance, Setting, Source, SourceKind
+from ocf.concepts.provenance_trace import ProvenanceTrace
 from ocf.errors import ConfigError, MutationError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.status.reasons import Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
-from ocf.concepts import Why
+from ocf.concepts.recorder import Why
 
 __all__ = ["NOT_REACHED", "ResourceSummary", "describe", "summarize"]
 

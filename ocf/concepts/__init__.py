@@ -2,23 +2,17 @@
 
 from ocf.concepts.clock import Clock, SystemClock
 from ocf.concepts.data import Data, data_scope
-from ocf.concepts.provenance import Effect, FieldOrigin, MutationEffect, Provenance, Setting, Source, SourceKind
-from ocf.concepts.provenance_trace import ProvenanceTrace
-from ocf.concepts.recorder import Attempt, Event, NullRecorder, Recorder, Why
+from ocf.concepts.recorder import Attempt, Event, Recorder
 from ocf.concepts.resource import (
     Alive,
     Completable,
     DataConsumer,
     DataProducer,
-    DataRead,
     Explainable,
     Graceful,
     Guardable,
-    MutationInspector,
     Operational,
-    Previewable,
     Resource,
-    ResourceBuilder,
     Scaler,
     ScaleTarget,
     Suspendable,
@@ -32,7 +26,6 @@ from ocf.concepts.status import (
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
-    stale_generation_report,
 )
 
 __all__ = [
@@ -46,36 +39,21 @@ __all__ = [
     "Data",
     "DataConsumer",
     "DataProducer",
-    "DataRead",
-    "Effect",
     "Event",
     "Explainable",
-    "FieldOrigin",
     "GraceStatus",
     "Graceful",
     "GuardStatus",
     "Guardable",
-    "MutationEffect",
-    "MutationInspector",
-    "NullRecorder",
     "Operational",
     "OperationalStatus",
-    "Previewable",
-    "Provenance",
-    "ProvenanceTrace",
     "Recorder",
     "Resource",
-    "ResourceBuilder",
     "ScaleTarget",
     "Scaler",
-    "Setting",
-    "Source",
-    "SourceKind",
     "StatusReport",
     "Suspendable",
     "SuspensionStatus",
     "SystemClock",
-    "Why",
     "data_scope",
-    "stale_generation_report",
 ]

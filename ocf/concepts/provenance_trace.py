@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ocf.concepts.provenance import FieldOrigin, Setting, Source
-from ocf.objects import FieldPath, Manifest, aligned, entry_labels, format_path, redacted
+from ocf.objects import Manifest
+from ocf.objects.list_alignment import aligned, entry_labels
+from ocf.objects.paths import FieldPath, format_path
+from ocf.objects.redaction import redacted
 
 __all__ = ["ProvenanceTrace"]
 

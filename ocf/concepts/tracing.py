@@ -22,19 +22,6 @@ from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 from ocf.objects import ObjectKey
 
 __all__ = [
-    "SpanAttributes",
-    "SpanKind",
-    "SpanStart",
-    "Tracer",
-    "annotate_span",
-    "background_context",
-    "k8s_attributes",
-    "object_attributes",
-    "requeue_attributes",
-    "spanning",
-    "trace_fields",
-    "trace_headers",
-    "traced",
     "tracing_with",
 ]
 

@@ -12,7 +12,8 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.runtime.events import broadcasting_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
-from ocf.runtime.operator import LeaderRunner, Lease, Listen, Runnable
+from ocf.runtime.operator import Lease, Listen
+from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 
 __all__ = ["MakeController", "leader_runner", "pod_namespace", "run_serving"]
 

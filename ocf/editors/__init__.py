@@ -4,7 +4,6 @@ from ocf.editors.certificate import CertificateSpecEditor
 from ocf.editors.config_data import ConfigMapDataEditor, SecretDataEditor
 from ocf.editors.container import ContainerEditor
 from ocf.editors.container_selectors import (
-    ContainerSelector,
     all_containers,
     container_at_index,
     container_named,
@@ -21,9 +20,7 @@ from ocf.editors.hpa import HPASpecEditor
 from ocf.editors.httproute import HTTPRouteSpecEditor
 from ocf.editors.ingress import IngressSpecEditor
 from ocf.editors.job import JobSpecEditor
-from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS, KeyedList
 from ocf.editors.metadata import ObjectMetaEditor
-from ocf.editors.metric_identity import ANY, AnyValue
 from ocf.editors.network_policy import NetworkPolicySpecEditor
 from ocf.editors.pod import PodSpecEditor
 from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
@@ -35,20 +32,14 @@ from ocf.editors.replica_set import ReplicaSetSpecEditor
 from ocf.editors.scaled_object import ScaledObjectSpecEditor
 from ocf.editors.service import ServiceSpecEditor
 from ocf.editors.service_account import ServiceAccountEditor
-from ocf.editors.stateful_set import VOLUME_CLAIM_TEMPLATES, StatefulSetSpecEditor
+from ocf.editors.stateful_set import StatefulSetSpecEditor
 
 __all__ = [
-    "ANY",
-    "CONTAINERS",
-    "INIT_CONTAINERS",
-    "VOLUME_CLAIM_TEMPLATES",
     "AggregationRuleEditor",
-    "AnyValue",
     "BindingSubjectsEditor",
     "CertificateSpecEditor",
     "ConfigMapDataEditor",
     "ContainerEditor",
-    "ContainerSelector",
     "CronJobSpecEditor",
     "DaemonSetSpecEditor",
     "DeploymentSpecEditor",
@@ -57,7 +48,6 @@ __all__ = [
     "HTTPRouteSpecEditor",
     "IngressSpecEditor",
     "JobSpecEditor",
-    "KeyedList",
     "NetworkPolicySpecEditor",
     "ObjectMetaEditor",
     "PVCSpecEditor",

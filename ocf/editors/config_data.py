@@ -15,7 +15,8 @@ from ocf.editors.model_values import require
 from ocf.errors import ConfigError, ManifestError
 from ocf.lazy_types.kubernetes import V1ConfigMap, V1Secret
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import dump_document, load_documents
+from ocf.objects import dump_document
+from ocf.objects.documents import load_documents
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest

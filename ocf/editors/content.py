@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from ocf.editors.model_values import require
 from ocf.errors import ConfigError
-from ocf.objects import FieldPath, Manifest, format_path
+from ocf.objects import Manifest
+from ocf.objects.paths import FieldPath, format_path
 
 __all__ = ["UnstructuredContentEditor", "own_json"]
 

@@ -24,7 +24,8 @@ from typing import Any, Final, NamedTuple
 from ocf.editors.model_values import require
 from ocf.errors import ConfigError
 from ocf.lazy_types.kubernetes import V1LabelSelector, V2CrossVersionObjectReference, V2MetricSpec
-from ocf.objects import copy_model, write_model
+from ocf.objects import write_model
+from ocf.objects.models import copy_model
 from ocf.objects.selectors import selector_identity
 from ocf.schema.metric_sources import METRIC_SOURCES
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, get_args
 
 from ocf.errors import ConfigError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import copy_model
+from ocf.objects.models import copy_model
 
 __all__ = ["api_name", "field_type", "own", "own_or_none", "require"]
 

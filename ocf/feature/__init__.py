@@ -2,6 +2,12 @@
 
 from ocf.feature.constraint import Constraint
 from ocf.feature.gate import BooleanGate, Gate, VersionGate
-from ocf.feature.mutation import Mutation, PlainResult
+from ocf.feature.mutation import Mutation
 
-__all__ = ["BooleanGate", "Constraint", "Gate", "Mutation", "PlainResult", "VersionGate"]
+__all__ = [
+    "BooleanGate",
+    "Constraint",
+    "Gate",
+    "Mutation",
+    "VersionGate",
+]

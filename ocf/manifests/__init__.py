@@ -9,21 +9,16 @@ from ocf.lazy_exports import lazy_exports
 from ocf.manifests.formats import Format
 
 if TYPE_CHECKING:
-    from ocf.manifests.folder import NOTE, Difference, differences, is_generated
-    from ocf.manifests.install_options import InstallOptions, Project
+    from ocf.manifests.folder import differences
+    from ocf.manifests.install_options import InstallOptions
     from ocf.manifests.installation import Installation
-    from ocf.manifests.rendering import Rendering, render
+    from ocf.manifests.rendering import render
 
 __all__ = [
-    "NOTE",
-    "Difference",
     "Format",
     "InstallOptions",
     "Installation",
-    "Project",
-    "Rendering",
     "differences",
-    "is_generated",
     "render",
 ]
 
@@ -31,14 +26,9 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "NOTE": "folder",
-        "Difference": "folder",
         "differences": "folder",
-        "is_generated": "folder",
         "InstallOptions": "install_options",
-        "Project": "install_options",
         "Installation": "installation",
-        "Rendering": "rendering",
         "render": "rendering",
     },
 )

@@ -6,58 +6,34 @@ instance types, the safety rules, the drain simulation, and drains as a state ma
 whatever makes the machines.
 """
 
-from ocf.nodegroups.decide import Direction, ScalingDecision, decide
-from ocf.nodegroups.drain import Drain, DrainSettings, DrainStep, ObservedNode, next_step
+from ocf.nodegroups.decide import decide
+from ocf.nodegroups.drain import next_step
 from ocf.nodegroups.instance_types import InstanceType, Offering
-from ocf.nodegroups.model import (
-    Catalog,
-    GroupStatus,
-    NodeGroup,
-    ScaleDownPolicy,
-    TypeChoice,
-    UtilizationSource,
-)
-from ocf.nodegroups.packing import NodeTemplate, Packing, pack
-from ocf.nodegroups.predicates import Misfit, fits
+from ocf.nodegroups.model import Catalog, NodeGroup
+from ocf.nodegroups.packing import pack
+from ocf.nodegroups.predicates import fits
 from ocf.nodegroups.provider import Machine, MachineRequest, MachineState, Provider
-from ocf.nodegroups.rules import RULES, Blocked, Removal, SafetyRule, check_pdbs, has_local_storage
-from ocf.nodegroups.scale_down import DrainSimulation, Verdict, select_nodes_to_delete
+from ocf.nodegroups.rules import Blocked, Removal, SafetyRule, check_pdbs, has_local_storage
+from ocf.nodegroups.scale_down import select_nodes_to_delete
 from ocf.nodegroups.scale_up import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
 from ocf.nodegroups.selection import select_instance_type
-from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Resources, SnapshotPod
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Resources
 
 __all__ = [
-    "RULES",
     "Blocked",
     "Catalog",
     "ClusterSnapshot",
-    "Direction",
-    "Drain",
-    "DrainSettings",
-    "DrainSimulation",
-    "DrainStep",
-    "GroupStatus",
     "InstanceType",
     "Machine",
     "MachineRequest",
     "MachineState",
-    "Misfit",
     "Node",
     "NodeGroup",
-    "NodeTemplate",
-    "ObservedNode",
     "Offering",
-    "Packing",
     "Provider",
     "Removal",
     "Resources",
     "SafetyRule",
-    "ScaleDownPolicy",
-    "ScalingDecision",
-    "SnapshotPod",
-    "TypeChoice",
-    "UtilizationSource",
-    "Verdict",
     "calculate_desired_nodes",
     "calculate_nodes_to_add",
     "check_pdbs",

@@ -5,41 +5,31 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 """
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
-from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
-from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
-from ocf.primitives.custom_kind import CustomMutation, CustomMutator, DeclaredKind, custom_kind
+from ocf.primitives.containers import PodMutator, PodTemplateMutator
+from ocf.primitives.content_hash import DATA_HASH, data_hash
+from ocf.primitives.custom_kind import CustomMutator, custom_kind
 from ocf.primitives.kind import Handlers, Kind
-from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits, ListEdits
-from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.resource import IntegrationResource, StaticResource
 from ocf.primitives.status import ConditionStatus, IntegrationStatus, always_suspended
 
 __all__ = [
     "DATA_HASH",
     "BaseMutator",
-    "CategoryDescriptor",
     "ConditionStatus",
-    "ContainerEdits",
-    "ContainerListEdits",
-    "CustomMutation",
     "CustomMutator",
-    "DataBuilder",
-    "DataResource",
-    "DeclaredKind",
     "Edits",
     "Handlers",
     "IntegrationBuilder",
     "IntegrationResource",
     "IntegrationStatus",
     "Kind",
-    "ListEdits",
     "PodMutator",
     "PodTemplateMutator",
     "StaticBuilder",
     "StaticResource",
     "TaskBuilder",
-    "TaskResource",
     "WorkloadBuilder",
-    "WorkloadResource",
     "always_suspended",
     "custom_kind",
     "data_hash",

@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Generic, Never, Self, TypeVar
 
-from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
+from ocf.concepts import AliveStatus, CompletionStatus, Data, GuardStatus, OperationalStatus, StatusReport
+from ocf.concepts.resource import DataRead
 from ocf.errors import BuildError, ConfigError, ManifestError
-from ocf.feature import Mutation, PlainResult
-from ocf.feature.mutation import mutation_problems
+from ocf.feature import Mutation
+from ocf.feature.mutation import PlainResult, mutation_problems
 from ocf.objects import Manifest, load_document
 from ocf.primitives.kind import (
     GraceHandler,

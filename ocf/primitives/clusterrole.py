@@ -13,8 +13,9 @@ from typing import TypeAlias
 from ocf import feature
 from ocf.editors import AggregationRuleEditor, ObjectMetaEditor, PolicyRulesEditor
 from ocf.lazy_types.kubernetes import V1AggregationRule, V1ClusterRole, V1PolicyRule
-from ocf.objects import Manifest, copy_model
+from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, forbidden
+from ocf.objects.models import copy_model
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from ocf.editors import ContainerEditor, ContainerSelector, KeyedList, ObjectMetaEditor, all_containers
-from ocf.feature import PlainResult
+from ocf.editors import ContainerEditor, ObjectMetaEditor, all_containers
+from ocf.editors.container_selectors import ContainerSelector
+from ocf.editors.keyed_lists import KeyedList
+from ocf.feature.mutation import PlainResult
 from ocf.lazy_types.kubernetes import V1Container, V1EnvVar
-from ocf.objects import copy_model
+from ocf.objects.models import copy_model
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
 from ocf.primitives.mutator import (
     BaseMutator,

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import PREFIX, Manifest, write_model
+from ocf.objects import Manifest, write_model
+from ocf.objects.manifest import PREFIX
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import ModelT, MutatorT
 from ocf.primitives.resource import StaticResource

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 
 from ocf import feature
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
-from ocf.editors import CONTAINERS, INIT_CONTAINERS, CronJobSpecEditor, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.editors import CronJobSpecEditor, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS
 from ocf.lazy_types.kubernetes import V1CronJob
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
 from ocf.errors import FieldProblem, ManifestError
-from ocf.feature import Gate, Mutation, PlainResult
+from ocf.feature import Gate, Mutation
+from ocf.feature.mutation import PlainResult
 from ocf.objects import Manifest, copy_json, load_document, read_live, write_model
 from ocf.objects.json_values import to_json
 from ocf.objects.model_errors import problems_of

@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import ApplyOperation, CompletionStatus, StatusReport, SuspensionStatus
-from ocf.editors import CONTAINERS, INIT_CONTAINERS, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.editors import JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS
 from ocf.lazy_types.kubernetes import V1Job
 from ocf.primitives.builder import TaskBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator

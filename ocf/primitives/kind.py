@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar, cast
 
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.errors import FieldProblem, ManifestError
-from ocf.feature import PlainResult
-from ocf.feature.mutation import is_deferred_function
+from ocf.feature.mutation import PlainResult, is_deferred_function
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, client_model, read_base, read_live, write_model
+from ocf.objects import Manifest, read_live, write_model
 from ocf.objects.field_errors import FieldError
+from ocf.objects.model_fields import client_model
+from ocf.objects.models import read_base
 from ocf.primitives.mutator import BaseMutator
 
 __all__ = [

@@ -22,12 +22,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar, get_args, overload
 
-from ocf.editors import KeyedList, ObjectMetaEditor
+from ocf.editors import ObjectMetaEditor
+from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import api_name
 from ocf.errors import ConfigError
-from ocf.feature import PlainResult
+from ocf.feature.mutation import PlainResult
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import client_model, copy_model, write_model
+from ocf.objects import write_model
+from ocf.objects.model_fields import client_model
+from ocf.objects.models import copy_model
 
 __all__ = [
     "BaseMutator",

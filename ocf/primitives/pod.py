@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 
 from ocf import feature
 from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport
-from ocf.editors import CONTAINERS, INIT_CONTAINERS, ObjectMetaEditor, PodSpecEditor
+from ocf.editors import ObjectMetaEditor, PodSpecEditor
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS
 from ocf.lazy_types.kubernetes import V1Pod, V1PodStatus
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator

@@ -10,19 +10,23 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
-from ocf.concepts import Effect, MutationEffect, Provenance, ProvenanceTrace, Source, SourceKind
 from ocf.concepts.data import AuthorCode
+from ocf.concepts.provenance import Effect, MutationEffect, Provenance, Source, SourceKind
+from ocf.concepts.provenance_trace import ProvenanceTrace
 from ocf.errors import DataNotExtractedError, ManifestError, MutationError, OcfError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.feature.mutation import record_edits
-from ocf.objects import copy_json, describe_invalid, without_field
+from ocf.objects import copy_json
+from ocf.objects.model_errors import describe_invalid
+from ocf.objects.paths import without_field
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ocf.feature import Gate, Mutation, PlainResult
+    from ocf.feature import Gate, Mutation
+    from ocf.feature.mutation import PlainResult
     from ocf.objects import Manifest
 
 __all__ = ["Renderer", "closed_because", "explanation"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from ocf import feature
-from ocf.editors import CONTAINERS, INIT_CONTAINERS, ObjectMetaEditor, PodSpecEditor, ReplicaSetSpecEditor
+from ocf.editors import ObjectMetaEditor, PodSpecEditor, ReplicaSetSpecEditor
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS
 from ocf.lazy_types.kubernetes import V1ReplicaSet
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest

@@ -16,7 +16,6 @@ from ocf.concepts import (
     AliveStatus,
     ApplyOperation,
     CompletionStatus,
-    DataRead,
     GraceStatus,
     GuardStatus,
     OperationalStatus,
@@ -25,14 +24,17 @@ from ocf.concepts import (
     SuspensionStatus,
 )
 from ocf.concepts.data import AuthorCode
+from ocf.concepts.resource import DataRead
 from ocf.errors import FeatureGateError, HandlerError, MutationError, NotReadyError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
 from ocf.primitives.rendering import Renderer, explanation
 
 if TYPE_CHECKING:
-    from ocf.concepts import Data, Provenance
-    from ocf.feature import Mutation, PlainResult
+    from ocf.concepts import Data
+    from ocf.concepts.provenance import Provenance
+    from ocf.feature import Mutation
+    from ocf.feature.mutation import PlainResult
 
 __all__ = [
     "BaseResource",

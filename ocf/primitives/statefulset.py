@@ -8,14 +8,9 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from ocf import feature
-from ocf.editors import (
-    CONTAINERS,
-    INIT_CONTAINERS,
-    VOLUME_CLAIM_TEMPLATES,
-    ObjectMetaEditor,
-    PodSpecEditor,
-    StatefulSetSpecEditor,
-)
+from ocf.editors import ObjectMetaEditor, PodSpecEditor, StatefulSetSpecEditor
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS
+from ocf.editors.stateful_set import VOLUME_CLAIM_TEMPLATES
 from ocf.lazy_types.kubernetes import V1PersistentVolumeClaim, V1StatefulSet
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest

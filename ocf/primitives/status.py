@@ -10,18 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from ocf.concepts import (
-    AliveStatus,
-    ApplyOperation,
-    GraceStatus,
-    OperationalStatus,
-    StatusReport,
-    SuspensionStatus,
-    stale_generation_report,
-)
+from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.concepts.status import stale_generation_report
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, format_path
+from ocf.objects import Manifest
+from ocf.objects.paths import format_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

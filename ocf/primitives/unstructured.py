@@ -36,10 +36,8 @@ __all__ = [
     "StaticBuilder",
     "StaticResource",
     "TaskBuilder",
-    "TaskResource",
     "Unstructured",
     "WorkloadBuilder",
-    "WorkloadResource",
 ]
 
 

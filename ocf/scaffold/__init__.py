@@ -4,18 +4,13 @@ Rendering is pure: the description of a project determines the text of every fil
 of another project. The commands of `ocf new` write them.
 """
 
-from ocf.scaffold.foreign_kind import ForeignKind, KindFiles, KindOptions, foreign_kinds, render_kind
-from ocf.scaffold.locked_versions import closure, lock_file
+from ocf.scaffold.foreign_kind import KindOptions, foreign_kinds, render_kind
 from ocf.scaffold.operator_project import OperatorProject, render_operator
 
 __all__ = [
-    "ForeignKind",
-    "KindFiles",
     "KindOptions",
     "OperatorProject",
-    "closure",
     "foreign_kinds",
-    "lock_file",
     "render_kind",
     "render_operator",
 ]

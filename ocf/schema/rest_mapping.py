@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf.schema.builtin import builtin_resource
 
 __all__ = ["RESTMapping", "rest_mapping"]

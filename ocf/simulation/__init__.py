@@ -6,22 +6,15 @@ the same scenario gives the same result on every run and machine.
 """
 
 from ocf.simulation.engine import Shared, simulate
-from ocf.simulation.input_errors import InputError, InputProblem
+from ocf.simulation.input_errors import InputError
 from ocf.simulation.load import LoadSeries
-from ocf.simulation.result import Columns, ConditionChange, GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.scenario import Scenario, initial_scenario, load_series, parse_scenario, read_scenario
 
 __all__ = [
-    "Columns",
-    "ConditionChange",
-    "GroupColumns",
     "InputError",
-    "InputProblem",
     "LoadSeries",
-    "ScalingAction",
     "Scenario",
     "Shared",
-    "SimulationResult",
     "initial_scenario",
     "load_series",
     "parse_scenario",

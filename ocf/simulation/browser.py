@@ -16,7 +16,8 @@ from ocf.objects.yaml_places import YamlNode
 from ocf.simulation.engine import simulate
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load import LoadSeries
-from ocf.simulation.measures import MEASURES, duration_text, value_text
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.measures.formatting import duration_text, value_text
 from ocf.simulation.report import Reported, to_html
 from ocf.simulation.report.page import report_content
 from ocf.simulation.report.rows import csv_lines

@@ -9,41 +9,32 @@ from typing import TYPE_CHECKING
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.lazy_exports import lazy_exports
 from ocf.testing.clock import VirtualClock
-from ocf.testing.conditions import ConditionFinding, ConditionRule, ConditionSeverity, lint_conditions
-from ocf.testing.crash_matrix import DisturbanceReport, DisturbedWrite, crash_at_each_write
-from ocf.testing.fake_controllers import fake_workload_controllers, roll_out, rolled_out
-from ocf.testing.fault_cluster import FaultyCluster, Injection
-from ocf.testing.faults import Fault
-from ocf.testing.goldens import Subject, assert_golden, serialize
+from ocf.testing.conditions import ConditionSeverity, lint_conditions
+from ocf.testing.crash_matrix import crash_at_each_write
+from ocf.testing.fake_controllers import fake_workload_controllers, roll_out
+from ocf.testing.fault_cluster import FaultyCluster
+from ocf.testing.goldens import assert_golden, serialize
 from ocf.testing.idempotency import Reconcile, assert_quiet
 from ocf.testing.local_webhooks import serve_webhooks
 from ocf.testing.matrix import MatrixCase, VersionMatrix
 from ocf.testing.matrix_file import load_matrix
 from ocf.testing.mutating_cluster import MutatingCluster
-from ocf.testing.mutation_coverage import Firing, Fixture, VersionRange
+from ocf.testing.mutation_coverage import Firing, Fixture
 from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.round_trips import assert_round_trips
 from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
-from ocf.testing.simulated_process import Disturbance, SimulatedCrash
 from ocf.testing.snapshots import snapshot
-from ocf.testing.virtual_time import LoopClock, VirtualLoop, run_in_virtual_time
+from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 
 if TYPE_CHECKING:
     from ocf.testing.schema_strategies import objects_of
 
 __all__ = [
-    "ConditionFinding",
-    "ConditionRule",
     "ConditionSeverity",
-    "Disturbance",
-    "DisturbanceReport",
-    "DisturbedWrite",
-    "Fault",
     "FaultyCluster",
     "Firing",
     "Fixture",
-    "Injection",
     "InterceptingCluster",
     "LoopClock",
     "MatrixCase",
@@ -51,12 +42,8 @@ __all__ = [
     "OwnerEnv",
     "Reconcile",
     "RecordingCluster",
-    "SimulatedCrash",
-    "Subject",
     "VersionMatrix",
-    "VersionRange",
     "VirtualClock",
-    "VirtualLoop",
     "assert_golden",
     "assert_measures",
     "assert_quiet",
@@ -67,7 +54,6 @@ __all__ = [
     "load_matrix",
     "objects_of",
     "roll_out",
-    "rolled_out",
     "run_in_virtual_time",
     "serialize",
     "serve_webhooks",

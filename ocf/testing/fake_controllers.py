@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from ocf.cluster import Cluster, EventType, PatchOptions, PatchType, Subresource, WatchOptions
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.errors import ConflictError, ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 

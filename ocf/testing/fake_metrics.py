@@ -9,10 +9,14 @@ from typing import Any, TypeAlias
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ApiError
-from ocf.objects import LabelSelector, Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
+from ocf.objects.selectors import LabelSelector
 from ocf.objects.timestamps import format_time
 
-__all__ = ["FakeMetricsClient", "ObjectIdentity"]
+__all__ = [
+    "FakeMetricsClient",
+]
 
 ObjectIdentity: TypeAlias = tuple[str, str, str, str]
 """Namespace, group, kind and name of an object with an object metric."""

@@ -9,10 +9,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Verb, WatchEvent, WatchOptions
+from ocf.cluster import ApplyCache, Cluster, ObjectList, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
+from ocf.cluster.protocol import EventType
 from ocf.errors import ApiError, NotFoundError, ServerError
-from ocf.objects import Manifest, ObjectKey, copy_json, get_field
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.objects.paths import get_field
 from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale
 
 __all__ = ["FaultyCluster", "Injection"]

@@ -18,11 +18,6 @@ from ocf.cluster import Request, Subresource, Verb
 from ocf.errors import ApiError, BuildError, api_error
 
 __all__ = [
-    "DroppedEvent",
-    "Effect",
-    "Fault",
-    "LostReply",
-    "Meanwhile",
     "Refusal",
     "Stale",
     "When",

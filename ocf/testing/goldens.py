@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from ocf.component import Component
 from ocf.concepts import Resource
-from ocf.objects import Manifest, dump_document, redacted
+from ocf.objects import Manifest, dump_document
+from ocf.objects.redaction import redacted
 from ocf.testing.diffs import unified
 
 __all__ = ["Subject", "assert_golden", "compared_with", "parts_of", "refresh", "serialize"]

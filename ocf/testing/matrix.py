@@ -19,7 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ocf.concepts import Data, MutationInspector
+from ocf.concepts import Data
+from ocf.concepts.resource import MutationInspector
 from ocf.errors import BuildError
 from ocf.objects import dump_document
 from ocf.testing.goldens import Subject, compared_with, parts_of, refresh, serialize

@@ -12,7 +12,8 @@ from datetime import timedelta
 from typing import Final, Generic, TypeVar
 
 from ocf.cluster import PatchOptions, PatchType
-from ocf.concepts import NullRecorder, Recorder
+from ocf.concepts import Recorder
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Operator
@@ -20,7 +21,8 @@ from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing.clock import VirtualClock
 from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
-from ocf_server import Controllers, EmbeddedCluster
+from ocf_server import EmbeddedCluster
+from ocf_server.controllers.runner import Controllers
 
 __all__ = ["OwnerEnv"]
 

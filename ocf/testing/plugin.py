@@ -39,7 +39,8 @@ from ocf.testing.envtest.fixtures import (
 )
 from ocf.testing.goldens import Subject, assert_golden
 from ocf.testing.owner_env import OwnerEnv
-from ocf_server import Controllers, ControllerSettings, CustomKind, EmbeddedCluster
+from ocf_server import ControllerSettings, CustomKind, EmbeddedCluster
+from ocf_server.controllers.runner import Controllers
 
 __all__ = [
     "Envtest",

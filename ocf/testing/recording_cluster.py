@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from ocf.cluster import ApplyCache, Cluster, Request, RequestLog
+from ocf.cluster import ApplyCache, Cluster, Request
 from ocf.cluster.interceptor import InterceptingCluster, is_write
+from ocf.cluster.request_log import RequestLog
 from ocf.errors import ApiError
 
 __all__ = ["RecordingCluster"]

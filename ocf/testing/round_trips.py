@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from ocf.objects import Manifest, dump_document, read_live, split_api_version
+from ocf.objects import Manifest, dump_document, read_live
 from ocf.objects.json_changes import same_json
+from ocf.objects.manifest import split_api_version
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.conversion import ANNOTATION_PREFIX
 from ocf.runtime.crds.model_manifests import write_nullable

@@ -10,10 +10,14 @@ from ocf.autoscaling.api.versions import read_hpa
 from ocf.component import Component
 from ocf.concepts import Resource
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, dump_document, get_field
-from ocf.simulation import SimulationResult, load_series, parse_scenario, simulate
-from ocf.simulation.measures import parse_expression, value_text, with_measures
-from ocf.simulation.scenario import NodeGroupSettings, target_requests
+from ocf.objects import Manifest, dump_document
+from ocf.objects.paths import get_field
+from ocf.simulation import load_series, parse_scenario, simulate
+from ocf.simulation.measures import parse_expression, with_measures
+from ocf.simulation.measures.formatting import value_text
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario.initial import target_requests
+from ocf.simulation.scenario.node_groups import NodeGroupSettings
 
 __all__ = ["assert_measures", "simulate_autoscaler"]
 

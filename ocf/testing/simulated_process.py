@@ -11,7 +11,8 @@ from typing import Any
 from ocf.cluster import ApplyCache, Cluster, Request, Verb
 from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of
 from ocf.errors import ApiError, ConflictError, NotFoundError, ServerError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
 
 __all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProcess"]
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.errors import NotFoundError
-from ocf.objects import Manifest, ObjectKey, dump_document, redacted
+from ocf.objects import Manifest, ObjectKey, dump_document
+from ocf.objects.redaction import redacted
 from ocf.testing.diffs import unified
 
 __all__ = ["differences", "snapshot"]

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.errors import ApiError
-from ocf.objects import LabelSelector, Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.builtin import ApiResource
 from ocf_server.admission.matching import matched_resource, request_namespace
 from ocf_server.registry.pending_write import Review

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.builtin import ApiResource
 from ocf_server.registry.pending_write import Phase, Review, WriteOperation
 from ocf_server.registry.registry import Registry

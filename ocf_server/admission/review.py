@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import Subresource
 from ocf.errors import ApiError, FieldProblem, StatusCause, api_error
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest
 from ocf.objects.data_validation import decode_base64
 from ocf.objects.json_syntax import json_problem
+from ocf.objects.paths import get_field
 from ocf.schema.builtin import ApiResource
 from ocf_server.admission.matching import WebhookCall, request_namespace
 from ocf_server.api.numbers import encoded_numbers

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem
-from ocf.objects import FieldPath
 from ocf.objects.json_equality import equal_json
+from ocf.objects.paths import FieldPath
 from ocf.schema.builtin import MISSING
 from ocf_server.api.numbers import go_number
 from ocf_server.api.status_errors import go_json

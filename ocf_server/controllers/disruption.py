@@ -7,8 +7,9 @@ number of replicas.
 from datetime import datetime, timedelta
 from typing import Final
 
-from ocf.objects import LabelSelector, Manifest, parse_time
+from ocf.objects import Manifest, parse_time
 from ocf.objects.conditions import ConditionStatus, set_condition
+from ocf.objects.selectors import LabelSelector
 from ocf_server.controllers.actions import Event, Outcome, update_status
 from ocf_server.controllers.ownership import controller_uid, is_deleted
 from ocf_server.controllers.pods import is_finished, is_ready

@@ -7,8 +7,9 @@ topology hints.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
+from ocf.objects.selectors import LabelSelector
 from ocf_server.controllers.actions import Action, Outcome, create, delete, update
 from ocf_server.controllers.ownership import controlled, controller_reference, is_deleted
 from ocf_server.controllers.pods import is_finished, is_ready

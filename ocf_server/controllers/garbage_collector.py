@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from ocf.cluster.protocol import Propagation
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.apiextensions.crd_status import CLEANUP

@@ -10,8 +10,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from ocf.errors import ManifestError
-from ocf.objects import PREFIX, Manifest, parse_time
+from ocf.objects import Manifest, parse_time
 from ocf.objects.durations import parse_duration
+from ocf.objects.manifest import PREFIX
 from ocf_server.controllers.actions import Outcome, delete, update_status
 from ocf_server.controllers.ownership import is_deleted
 from ocf_server.controllers.pods import is_finished, is_ready

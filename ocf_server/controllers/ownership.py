@@ -6,7 +6,8 @@ Source: pkg/controller/controller_ref_manager.go of Kubernetes 1.36.
 from collections.abc import Sequence
 from typing import Any
 
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 from ocf_server.controllers.actions import Action, update
 from ocf_server.controllers.view import API_VERSIONS, ClusterView
 

@@ -5,7 +5,9 @@ discovery and OpenAPI do no I/O; handlers turn a request into one call of a `Clu
 do the I/O.
 """
 
-from ocf_server.http.preload import load_manifests
-from ocf_server.http.server import Control, HttpServer, serving, write_kubeconfig
+from ocf_server.http.server import serving, write_kubeconfig
 
-__all__ = ["Control", "HttpServer", "load_manifests", "serving", "write_kubeconfig"]
+__all__ = [
+    "serving",
+    "write_kubeconfig",
+]

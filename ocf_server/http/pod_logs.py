@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.errors import ApiError, FieldProblem, api_error
-from ocf.objects import PREFIX, Manifest, parse_time
+from ocf.objects import Manifest, parse_time
+from ocf.objects.manifest import PREFIX
 from ocf.objects.timestamps import format_time, parse_rfc3339
 from ocf_server.api.status_errors import bad_request, invalid
 from ocf_server.http.request import Query, integer, is_set

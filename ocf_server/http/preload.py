@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ocf.errors import ApiError, ConfigError
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf_server.cluster import EmbeddedCluster
 from ocf_server.http.backend import Backend
 

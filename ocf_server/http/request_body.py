@@ -12,8 +12,9 @@ from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
 from ocf.errors import ManifestError, api_error
-from ocf.objects import Manifest, load_documents
+from ocf.objects import Manifest
 from ocf.objects.document_limits import MAX_DEPTH, is_nested_deeper
+from ocf.objects.documents import load_documents
 from ocf.objects.json_syntax import json_problem
 from ocf_server.api.json_errors import UNREADABLE_HEAD, untyped_problem
 from ocf_server.api.status_errors import bad_request, go_shape

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import EventType, WatchOptions
 from ocf.errors import ApiError, ManifestError
-from ocf.objects import Manifest, parse_field_selector
+from ocf.objects import Manifest
+from ocf.objects.selectors import parse_field_selector
 from ocf_server.api.status_errors import bad_request, method_not_allowed, no_such_resource
 from ocf_server.http.backend import Backend
 from ocf_server.http.media import Form

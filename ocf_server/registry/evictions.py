@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import Preconditions, Propagation, Subresource
 from ocf.errors import ApiError, ManifestError, StatusCause, api_error
-from ocf.objects import LabelSelector, Manifest, ObjectKey, copy_json
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import forbidden
 from ocf_server.api.write_options import WriteOptions

@@ -10,7 +10,8 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from ocf.errors import NotFoundError, StatusCause
-from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.objects.manifest import split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 from ocf_server.api.numbers import decoded_numbers

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest, parse_field_selector
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector, parse_field_selector
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import bad_request
 from ocf_server.registry.selectable_fields import selectable

@@ -14,7 +14,8 @@ from datetime import timedelta
 from typing import Any, Final
 
 from ocf.errors import ApiError, FieldProblem
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, EmptyValue, Field, ListType, Scalar, StructType, Type, struct
 from ocf_server.api.status_errors import bad_request, invalid, stale

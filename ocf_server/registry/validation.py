@@ -146,7 +146,7 @@ def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[
     if live is not None and equal_json(manifest["spec"], live["spec"]):
         # The same spec was valid when it was stored.
         return
-    from ocf.autoscaling import validate_spec
+    from ocf.autoscaling.validation.validation import validate_spec
 
     for error in validate_spec(_autoscaler_spec(manifest), None if live is None else _autoscaler_spec(live)):
         yield FieldProblem(error.path, error.message)

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
 from ocf.errors import ApiError, FieldProblem, api_error
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.json_equality import equal_json
+from ocf.objects.manifest import split_api_version
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import (
     bad_request,

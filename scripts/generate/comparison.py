@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ocf.cluster import Request, RequestLog, Verb
+from ocf.cluster import Request, Verb
+from ocf.cluster.request_log import RequestLog
 from ocf.testing import fake_workload_controllers
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ocf.simulation import SimulationResult, load_series, parse_scenario, simulate
+from ocf.simulation import load_series, parse_scenario, simulate
 from ocf.simulation.report import Reported
 from ocf.simulation.report.series import part_means
 from ocf.simulation.report.text import summary_lines
+from ocf.simulation.result import SimulationResult
 
 __all__ = ["PAGE", "PICTURE", "of_page", "render"]
 

@@ -17,8 +17,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ocf.cluster import Cluster
-from ocf.objects import Manifest, load_documents
-from ocf.testing.envtest import ControlPlane, find_programs
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import find_programs
 from ocf_server.controllers.kubelet import EXIT_CODE, FINISH_AFTER, READY_AFTER
 from ocf_server.controllers.settings import CONTROLLER_NAMES
 from tests.ocf_server.controllers.comparison.recorded import load, save

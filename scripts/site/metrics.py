@@ -9,7 +9,7 @@ from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from ocf.runtime.monitoring import PrometheusRecorder
 from ocf.runtime.operator.state_metrics import StateMetrics
-from ocf.runtime.workqueue import QueueMetrics
+from ocf.runtime.workqueue.metrics import QueueMetrics
 
 __all__ = ["page"]
 

@@ -12,18 +12,20 @@ from pydantic import BaseModel
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster.cache import CacheTiming
-from ocf.cluster.client import ApiServerCluster, ExecConfig, Impersonation, RestConfig, TlsConfig
-from ocf.component import Builder, ResourceOptions
-from ocf.component.model.resource_options import EffectiveOptions
-from ocf.controllers import hpa, nodegroup
+from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig, TlsConfig
+from ocf.cluster.client.rest_config import ExecConfig
+from ocf.component import Builder
+from ocf.component.model.resource_options import EffectiveOptions, ResourceOptions
+from ocf.concepts.backoff import ExponentialBackoff
+from ocf.controllers import hpa
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.controllers.nodegroup.model import NodeGroupSpec, ScaleDownPolicy, ScaleUpPolicy
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.providers.vpsie import VPSieSettings
 from ocf.manifests import InstallOptions
 from ocf.objects.durations import format_duration
 from ocf.runtime.leader import Timing
 from ocf.runtime.operator import Lease, Listen, ManagerOptions, Operator, WebhookOptions
-from ocf.runtime.workqueue import ExponentialBackoff
 from scripts.site.docstrings import entries, plain, summary
 
 __all__ = ["SETTINGS", "Setting", "long_names", "page", "settings_of"]
@@ -54,7 +56,7 @@ SETTINGS: Final[Mapping[str, tuple[Any, ...]]] = {
         HorizontalAutoscalerSettings,
     ),
     "The node-group controller": (
-        nodegroup.NodeGroupControllerOptions,
+        NodeGroupControllerOptions,
         NodeGroupSpec,
         ScaleUpPolicy,
         ScaleDownPolicy,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ocf.testing.envtest import ControlPlane, Programs
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import Programs
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 from tests.charts.support import Chart

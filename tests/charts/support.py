@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.objects import Manifest, load_documents
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.runtime.rbac import PolicyRule
 from tests.clients.helm import Helm
 

@@ -19,8 +19,9 @@ from ocf.controllers.hpa import cluster_role as hpa_rules
 from ocf.controllers.nodegroup.manifests import NAME as NODE_GROUPS
 from ocf.controllers.nodegroup.manifests import cluster_role as node_group_rules
 from ocf.errors import NotFoundError
-from ocf.objects import Manifest, ObjectKey, dump_document, load_documents
-from ocf.testing.envtest import Program, Programs
+from ocf.objects import Manifest, ObjectKey, dump_document
+from ocf.objects.documents import load_documents
+from ocf.testing.envtest.binaries import Program, Programs
 from tests.charts.support import CHART, ROOT, Chart, container, find, granted
 from tests.clients.support import Server
 from tests.kubectl import Kubectl

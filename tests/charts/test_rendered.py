@@ -13,11 +13,13 @@ from click.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cli.nodegroups.providers import ProviderChoice, ProviderName
 from ocf.controllers.hpa import NAME as HPA
-from ocf.controllers.hpa import TARGETS, Mode, ScalableResource
+from ocf.controllers.hpa import TARGETS, Mode
 from ocf.controllers.hpa import cluster_role as hpa_rules
+from ocf.controllers.hpa.manifests import ScalableResource
 from ocf.controllers.nodegroup.manifests import NAME as NODE_GROUPS
 from ocf.controllers.nodegroup.manifests import cluster_role as node_group_rules
-from ocf.objects import Manifest, load_documents
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.runtime.rbac import PolicyRule
 from ocf_server import EmbeddedCluster
 from tests.charts.support import CHART, ROOT, VALUES, Chart, container, find, granted

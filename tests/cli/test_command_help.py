@@ -19,9 +19,10 @@ from ocf.cli.command_help import Description
 from ocf.cli.exit_status import FOUND, FOUND_BY, SUCCESS
 from ocf.cli.operator_loader import load_operator
 from ocf.cli.owner_check import apply_definitions
-from ocf.objects import load_documents
+from ocf.objects.documents import load_documents
 from ocf_server import EmbeddedCluster
-from ocf_server.http import load_manifests, serving, write_kubeconfig
+from ocf_server.http import serving, write_kubeconfig
+from ocf_server.http.preload import load_manifests
 from tests.cli.test_dev import SHOP
 
 ROOT: Final = Path(__file__).parents[2]

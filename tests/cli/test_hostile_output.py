@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.runtime.monitoring import JsonFormatter, TextFormatter
+from ocf.runtime.monitoring import JsonFormatter
+from ocf.runtime.monitoring.text_logs import TextFormatter
 from tests.objects.test_printable import is_harmless
 
 FORGED: Final = "::error title=forged::forged"

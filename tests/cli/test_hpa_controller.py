@@ -18,8 +18,10 @@ from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cluster import Cluster, WatchOptions
-from ocf.controllers.hpa import BUILT_IN, NAME, OWN
-from ocf.objects import Manifest, ObjectKey, load_documents
+from ocf.controllers.hpa import NAME
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.documents import load_documents
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from ocf.cli import output
-from ocf.objects import load_documents
+from ocf.objects.documents import load_documents
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
 

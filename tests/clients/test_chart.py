@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ocf.manifests import Format, render
-from ocf.objects import Manifest, dump_document, load_documents
+from ocf.objects import Manifest, dump_document
+from ocf.objects.documents import load_documents
 from tests.clients.helm import Helm
 from tests.clients.support import Server
 from tests.manifests.support import installation

@@ -22,7 +22,7 @@ from typing import Final
 import pytest
 import pytest_asyncio
 
-from ocf.testing.envtest import Program, Programs
+from ocf.testing.envtest.binaries import Program, Programs
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 from tests.clients.helm import Helm

@@ -15,7 +15,8 @@ import pytest_asyncio
 
 from ocf import component
 from ocf.cluster import ApplyCache, Cluster, ListOptions, PatchOptions, PatchType, Subresource
-from ocf.component import Component, Finalizer, ReconcileContext, Result, finalize, reconcile_each, reconciling
+from ocf.component import Component, Finalizer, ReconcileContext, Result, finalize, reconciling
+from ocf.component.parallel import reconcile_each
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document
 from ocf.primitives import StaticBuilder, deployment, hpa

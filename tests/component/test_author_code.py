@@ -11,8 +11,9 @@ import pytest
 import pytest_asyncio
 
 from ocf import component
-from ocf.component import PrerequisiteStatus, reconcile_all, reconciling
+from ocf.component import reconcile_all, reconciling
 from ocf.component.author_code import call_with_timeout
+from ocf.component.reconcile.prerequisites import PrerequisiteStatus
 from ocf.concepts import AliveStatus, Data, GraceStatus, GuardStatus, StatusReport
 from ocf.errors import BuildError, HandlerError, ReconcileError
 from ocf.primitives import deployment

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from ocf.component import SKIP_CLEANUP, cleanup_finalizer, external_finalizer
-from ocf.component.deletion import DeletionStep, condition_type, decide
+from ocf.component.deletion import (
+    SKIP_CLEANUP,
+    DeletionStep,
+    cleanup_finalizer,
+    condition_type,
+    decide,
+    external_finalizer,
+)
 from ocf.objects import Manifest
 from ocf.objects.conditions import condition_type_problem
 from ocf.objects.name_validation import qualified_name

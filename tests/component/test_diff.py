@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Preconditions, Subresource
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster.protocol import Preconditions
 from ocf.component import Component, Conflicts, depends_on, reconcile_all, reconciling
 from ocf.component.diff import ComponentDiff, DiffVerb, FieldDiff, ObjectDiff, TakenField, diff
 from ocf.component.dry_run_cluster import DryRunCluster

@@ -16,11 +16,12 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import Component, ReconcileContext, depends_on
-from ocf.concepts import NullRecorder
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import ManifestError, NotFoundError, OcfError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_time
-from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
+from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
+from ocf.runtime.operator.reconciler import reconcile_owner
 from tests.support import eventually
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import EventType, PatchOptions, PatchType, Verb, WatchOptions
+from ocf.cluster import PatchOptions, PatchType, Verb, WatchOptions
 from ocf.cluster.cache import CachedCluster
-from ocf.component import BEFORE_SUSPENSION, Action, Component, finalize, reconcile_all, reconciling
-from ocf.concepts import Why
+from ocf.cluster.protocol import EventType
+from ocf.component import BEFORE_SUSPENSION, Component, finalize, reconcile_all, reconciling
+from ocf.component.status.results import Action
+from ocf.concepts.recorder import Why
 from ocf.errors import ReconcileError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey, copy_json

@@ -11,19 +11,19 @@ import pytest
 
 from ocf import component
 from ocf.component import (
-    SKIP_CLEANUP,
     CleanupPending,
     Component,
     DeletionOrder,
     FinalizationResult,
     Finalizer,
     ReconcileContext,
-    external_finalizer,
     finalize,
     reconcile_all,
     reconciling,
 )
-from ocf.concepts import Event, NullRecorder
+from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, RecordingCluster, faults

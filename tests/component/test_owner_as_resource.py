@@ -8,7 +8,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import DeleteOptions, Propagation, Verb
-from ocf.component import Action, Component, reconcile_all, reconciling
+from ocf.component import Component, reconcile_all, reconciling
+from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, StatusReport, SuspensionStatus
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey

@@ -9,7 +9,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import ListOptions, Verb
-from ocf.component import Action, Component, Reason, depends_on, reconcile_all, reconciling
+from ocf.component import Component, Reason, depends_on, reconcile_all, reconciling
+from ocf.component.status.results import Action
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.errors import BuildError, ConfigError, InvalidError, ReconcileError
 from ocf.objects import Manifest, ObjectKey

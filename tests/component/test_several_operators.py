@@ -14,17 +14,11 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Verb
-from ocf.component import (
-    Action,
-    Component,
-    Finalizer,
-    Result,
-    cleanup_finalizer,
-    external_finalizer,
-    finalize,
-    reconciling,
-)
-from ocf.concepts import Event, NullRecorder
+from ocf.component import Component, Finalizer, Result, finalize, reconciling
+from ocf.component.deletion import cleanup_finalizer, external_finalizer
+from ocf.component.status.results import Action
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import ConfigError, ReconcileError
 from ocf.objects import ObjectKey
 from ocf.objects.managed_fields import ManagedFields

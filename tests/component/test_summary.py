@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.component import Action, Component, Drift, ResourceOutcome, Result, depends_on
+from ocf.component import Component, Result, depends_on
+from ocf.component.status.results import Action, Drift, ResourceOutcome
 from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summarize
-from ocf.concepts import GuardStatus, StatusReport, Why
+from ocf.concepts import GuardStatus, StatusReport
+from ocf.concepts.recorder import Why
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest
 from ocf.primitives import deployment, hpa

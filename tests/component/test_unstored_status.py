@@ -12,7 +12,8 @@ import pytest
 from ocf import component
 from ocf.cluster import Cluster, InterceptingCluster, PatchOptions, PatchType, Request, Subresource
 from ocf.component import reconciling
-from ocf.concepts import Event, NullRecorder
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import ApiError, BadRequestError, ForbiddenError, NotFoundError, OcfError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock

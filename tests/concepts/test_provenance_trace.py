@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.concepts import FieldOrigin, Provenance, ProvenanceTrace, Source, SourceKind
+from ocf.concepts.provenance import FieldOrigin, Provenance, Source, SourceKind
+from ocf.concepts.provenance_trace import ProvenanceTrace
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 

@@ -13,8 +13,8 @@ from ocf.concepts import (
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
-    stale_generation_report,
 )
+from ocf.concepts.status import stale_generation_report
 
 
 @pytest.mark.parametrize(

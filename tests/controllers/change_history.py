@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from ocf.cluster import Cluster, EventType, ListOptions, WatchOptions
+from ocf.cluster import Cluster, ListOptions, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.objects import Manifest
 from tests.support import eventually
 

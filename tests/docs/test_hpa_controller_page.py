@@ -14,7 +14,8 @@ import pytest
 
 from ocf.cluster import Cluster, WatchOptions
 from ocf.cluster.client import ApiServerCluster
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
 
 pytest.importorskip("trustme")
 

@@ -21,7 +21,8 @@ from kubernetes.client import (
 
 from ocf.editors import ContainerEditor
 from ocf.errors import ConfigError, QuantityError
-from ocf.objects import copy_model, write_model
+from ocf.objects import write_model
+from ocf.objects.models import copy_model
 
 EMPTY = {"name": "web"}
 

@@ -4,7 +4,6 @@ import pytest
 from kubernetes.client import V1Container
 
 from ocf.editors import (
-    ContainerSelector,
     all_containers,
     container_at_index,
     container_named,
@@ -12,6 +11,7 @@ from ocf.editors import (
     containers_named,
     containers_not_named,
 )
+from ocf.editors.container_selectors import ContainerSelector
 from ocf.errors import ConfigError
 
 NAMES = ["web", "proxy", "web", ""]

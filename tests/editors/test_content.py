@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocf.editors import UnstructuredContentEditor
 from ocf.errors import ConfigError
-from ocf.objects import get_field
+from ocf.objects.paths import get_field
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

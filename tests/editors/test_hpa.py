@@ -24,9 +24,11 @@ from kubernetes.client import (
 )
 from pydantic import ValidationError
 
-from ocf.editors import ANY, AnyValue, HPASpecEditor
+from ocf.editors import HPASpecEditor
+from ocf.editors.metric_identity import ANY, AnyValue
 from ocf.errors import ConfigError, ManifestError
-from ocf.objects import copy_model, write_model
+from ocf.objects import write_model
+from ocf.objects.models import copy_model
 
 
 def reference(name: str, kind: str = "Service", api_version: str | None = "v1") -> V2CrossVersionObjectReference:

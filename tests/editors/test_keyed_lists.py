@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.client import V1Container, V1PodSpec, V1Volume
 
-from ocf.editors import CONTAINERS, INIT_CONTAINERS, KeyedList
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS, KeyedList
 from ocf.errors import ConfigError
 from ocf.objects import write_model
 

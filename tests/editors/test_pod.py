@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from ocf.editors import PodSpecEditor
 from ocf.errors import ConfigError
-from ocf.objects import copy_model, write_model
+from ocf.objects import write_model
+from ocf.objects.models import copy_model
 
 Setter = Callable[[PodSpecEditor, object], None]
 

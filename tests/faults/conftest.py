@@ -27,12 +27,13 @@ from ocf.component import (
     DeletionOrder,
     Finalizer,
     ReconcileContext,
-    ResourceOptions,
     Result,
     finalize,
     reconciling,
 )
-from ocf.concepts import ApplyOperation, Data, Event, NullRecorder, OperationalStatus, Resource, StatusReport
+from ocf.component.model.resource_options import ResourceOptions
+from ocf.concepts import ApplyOperation, Data, Event, OperationalStatus, Resource, StatusReport
+from ocf.concepts.recorder import NullRecorder
 from ocf.editors import Editor, ObjectMetaEditor, container_named
 from ocf.errors import NotFoundError, OcfError
 from ocf.feature import BooleanGate, VersionGate

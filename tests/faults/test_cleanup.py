@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import Verb
-from ocf.component import DeletionOrder, external_finalizer
+from ocf.component import DeletionOrder
+from ocf.component.deletion import external_finalizer
 from ocf.errors import OcfError
 from ocf.testing import FaultyCluster, RecordingCluster, crash_at_each_write, faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.testing import Fault
+    from ocf.testing.faults import Fault
     from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 

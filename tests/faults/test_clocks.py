@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from ocf.cluster import Verb
-from ocf.component import Action
+from ocf.component.status.results import Action
 from ocf.testing import VirtualClock, assert_quiet
 
 if TYPE_CHECKING:

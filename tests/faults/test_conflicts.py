@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import PatchOptions, PatchType, Subresource
-from ocf.component import Conflicts, ResourceOptions
+from ocf.component import Conflicts
+from ocf.component.model.resource_options import ResourceOptions
 from ocf.errors import ConflictError, ReconcileError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
 from ocf.testing import FaultyCluster, assert_quiet, faults
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.component.owner_status import FAILED_EVENT
-from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, assert_quiet, crash_at_each_write
-from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
+from ocf.testing import assert_quiet, crash_at_each_write
+from ocf.testing.crash_matrix import DisturbanceReport
+from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,7 +15,9 @@ from ocf.component import BEFORE_SUSPENSION, Component, finalize, reconcile_all,
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 from ocf.primitives import configmap, deployment, hpa
-from ocf.testing import Disturbance, DisturbanceReport, VirtualClock, assert_quiet, crash_at_each_write
+from ocf.testing import VirtualClock, assert_quiet, crash_at_each_write
+from ocf.testing.crash_matrix import DisturbanceReport
+from ocf.testing.simulated_process import Disturbance
 from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import Verb
-from ocf.component import ResourceOptions
+from ocf.component.model.resource_options import ResourceOptions
 from ocf.errors import BuildError, ReconcileError, api_error
 from ocf.testing import FaultyCluster, assert_quiet, faults
 from ocf.testing.snapshots import differences

@@ -9,7 +9,7 @@ import pytest
 
 from ocf.cluster import ApplyCache, Verb
 from ocf.component import reconciling
-from ocf.objects import get_field
+from ocf.objects.paths import get_field
 from ocf.testing import FaultyCluster, InterceptingCluster, assert_quiet, faults
 from ocf.testing.snapshots import differences
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import Cluster, Verb
-from ocf.concepts import Why
+from ocf.concepts.recorder import Why
 from ocf.testing import MutatingCluster, RecordingCluster, assert_quiet
 
 if TYPE_CHECKING:

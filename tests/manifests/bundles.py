@@ -8,7 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.manifests import Format, Project, render
+from ocf.manifests import Format, render
+from ocf.manifests.install_options import Project
 from ocf.objects import dump_document, load_document
 from tests.manifests.support import installation
 

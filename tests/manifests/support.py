@@ -6,7 +6,8 @@ from kubernetes.client import V1Condition
 from pydantic import BaseModel
 
 from ocf.component import Builder, Component
-from ocf.manifests import Installation, InstallOptions, Project
+from ocf.manifests import Installation, InstallOptions
+from ocf.manifests.install_options import Project
 from ocf.objects import Manifest
 from ocf.primitives import configmap
 from ocf.runtime.admission import Webhook

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.manifests import NOTE, differences, is_generated
+from ocf.manifests import differences
+from ocf.manifests.folder import NOTE, is_generated
 
 TREES = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["", "x: 1\n", f"# {NOTE}\nx: 2\n"]))
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.manifests import Format, InstallOptions, Project, render
-from ocf.objects import Manifest, load_documents
+from ocf.manifests import Format, InstallOptions, render
+from ocf.manifests.install_options import Project
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.runtime.operator import environment_options
 from tests.manifests.support import installation
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.objects import aligned, entry_labels
+from ocf.objects.list_alignment import aligned, entry_labels
 
 
 def metric(name: str, **more: Any) -> dict[str, Any]:

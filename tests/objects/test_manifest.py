@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError, ManifestError
-from ocf.objects import (
-    FieldPath,
-    Manifest,
-    ObjectKey,
-    copy_json,
-    format_path,
-    get_field,
-    parse_path,
-    with_field,
-    without_field,
-)
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

@@ -15,14 +15,8 @@ from kubernetes.client import (
 from pydantic import BaseModel
 
 from ocf.errors import ManifestError
-from ocf.objects import (
-    Manifest,
-    copy_json,
-    copy_model,
-    read_base,
-    read_live,
-    write_model,
-)
+from ocf.objects import Manifest, copy_json, read_live, write_model
+from ocf.objects.models import copy_model, read_base
 
 
 def hpa(**spec: Any) -> Manifest:

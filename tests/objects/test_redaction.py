@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.objects import redacted
+from ocf.objects.redaction import redacted
 
 
 def secret(**fields: Any) -> dict[str, Any]:

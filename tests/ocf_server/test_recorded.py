@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster.protocol import Preconditions
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
-from ocf_server import EmbeddedCluster, FieldValidation
+from ocf_server import EmbeddedCluster
+from ocf_server.api.write_options import FieldValidation
 
 RECORDED = Path(__file__).parent / "recorded"
 MASKED = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")

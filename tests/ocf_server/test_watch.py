@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, WatchEvent, WatchOptions
+from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchEvent, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.errors import ApiError, ExpiredError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.virtual_time import VirtualLoop

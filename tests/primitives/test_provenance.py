@@ -7,7 +7,8 @@ import pytest
 from kubernetes.client import V1Container, V1EnvVar
 
 from ocf.autoscaling import metrics
-from ocf.concepts import Effect, Explainable, Provenance, Resource
+from ocf.concepts import Explainable, Resource
+from ocf.concepts.provenance import Effect, Provenance
 from ocf.editors import ContainerEditor, ObjectMetaEditor, all_containers, container_named
 from ocf.errors import MutationError
 from ocf.feature import BooleanGate, Gate, VersionGate

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ocf.concepts import AliveStatus, ApplyOperation, OperationalStatus, StatusReport
 from ocf.errors import HandlerError, ManifestError
-from ocf.objects import client_model, read_live
+from ocf.objects import read_live
+from ocf.objects.model_fields import client_model
 from ocf.primitives import daemonset, deployment, hpa, replicaset, service, statefulset
 from ocf.primitives.status import live_count, live_field
 

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from ocf.concepts import ApplyOperation, Attempt, Event, Why
+from ocf.concepts import ApplyOperation, Attempt, Event
+from ocf.concepts.recorder import Why
 from ocf.objects import ObjectKey
 from ocf.testing import VirtualClock
 

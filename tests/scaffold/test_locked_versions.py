@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ocf.scaffold import closure, lock_file
-from ocf.scaffold.locked_versions import TESTED
+from ocf.scaffold.locked_versions import TESTED, closure, lock_file
 
 LOCK = Path(__file__).parents[2] / "requirements" / "check.lock"
 

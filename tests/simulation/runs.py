@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from math import nan
 from typing import Any, Final
 
-from ocf.simulation import Columns, ConditionChange, GroupColumns, ScalingAction, Scenario, SimulationResult
+from ocf.simulation import Scenario
 from ocf.simulation.report import Reported
 from ocf.simulation.report.rows import COLUMN_NAMES
-from ocf.simulation.scenario import Objectives, Workload
+from ocf.simulation.result import Columns, ConditionChange, GroupColumns, ScalingAction, SimulationResult
+from ocf.simulation.scenario.objectives import Objectives
+from ocf.simulation.scenario.workload import Workload
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _FLOATS: Final = (

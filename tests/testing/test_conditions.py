@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.testing import ConditionRule, ConditionSeverity, lint_conditions
+from ocf.testing import ConditionSeverity, lint_conditions
+from ocf.testing.conditions import ConditionRule
 
 if TYPE_CHECKING:
     from ocf_server import EmbeddedCluster

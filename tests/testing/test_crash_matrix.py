@@ -14,8 +14,8 @@ from ocf.component import Component
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment, hpa
-from ocf.testing import Disturbance, SimulatedCrash, crash_at_each_write
-from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
+from ocf.testing import crash_at_each_write
+from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
 from ocf.errors import ServerError
 from ocf.testing import VirtualClock
 from ocf.testing.fake_metrics import FakeMetricsClient

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, EventType, ListOptions, PatchOptions, PatchType, Subresource, Verb, WatchOptions
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource, Verb, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.errors import (
     AlreadyExistsError,
     ConflictError,

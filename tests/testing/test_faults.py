@@ -13,7 +13,8 @@ from ocf.errors import (
     TooManyRequestsError,
     api_error,
 )
-from ocf.testing import Fault, faults
+from ocf.testing import faults
+from ocf.testing.faults import Fault
 
 APPLY = Request(Verb.APPLY, "apps/v1", "Deployment", "shop", "web", None, "me")
 STATUS = Request(Verb.UPDATE, "example.com/v1", "Shop", "shop", "demo", Subresource.STATUS, "me")

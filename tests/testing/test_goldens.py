@@ -9,7 +9,8 @@ import pytest
 from ocf import component
 from ocf.concepts import Data
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, copy_json, load_document, load_documents
+from ocf.objects import Manifest, copy_json, load_document
+from ocf.objects.documents import load_documents
 from ocf.primitives import deployment, hpa
 from ocf.testing import assert_golden, serialize
 

@@ -15,7 +15,6 @@ from ocf.cluster import (
     ListOptions,
     PatchOptions,
     PatchType,
-    Preconditions,
     Request,
     Subresource,
     Verb,
@@ -23,6 +22,7 @@ from ocf.cluster import (
     WatchOptions,
 )
 from ocf.cluster.interceptor import describe, is_write
+from ocf.cluster.protocol import Preconditions
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import InterceptingCluster

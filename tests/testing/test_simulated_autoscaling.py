@@ -8,8 +8,9 @@ import pytest
 from ocf import component
 from ocf.errors import ConfigError
 from ocf.primitives import deployment, hpa
-from ocf.simulation import InputError, SimulationResult
-from ocf.simulation.scenario import NodeGroupSettings
+from ocf.simulation import InputError
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario.node_groups import NodeGroupSettings
 from ocf.testing import assert_measures, simulate_autoscaler
 from tests.simulation.engine.nodes.clusters import group_of
 from tests.simulation.engine.scenarios import hpa_of

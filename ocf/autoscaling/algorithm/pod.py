@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm.entries import entries
-from ocf.objects import Manifest, Quantity, get_field
+from ocf.objects import Manifest, Quantity
+from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 
 __all__ = ["Container", "Pod", "PodLevelResources", "Readiness"]

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["format_selector", "overlapping_hpas", "parse_selector"]
 

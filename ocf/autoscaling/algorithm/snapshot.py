@@ -13,7 +13,8 @@ from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.pod import Pod
 from ocf.autoscaling.algorithm.pod_selectors import parse_selector
 from ocf.autoscaling.algorithm.status import Status
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = [
     "MetricValues",

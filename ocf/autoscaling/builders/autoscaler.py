@@ -19,7 +19,9 @@ from ocf.autoscaling.validation.validation import validate
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerBehavior, V2MetricSpec
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, ObjectKey, client_model, without_field, write_model
+from ocf.objects import Manifest, ObjectKey, write_model
+from ocf.objects.model_fields import client_model
+from ocf.objects.paths import without_field
 from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["Autoscaled", "autoscale"]

@@ -13,7 +13,8 @@ from ocf.autoscaling.builders.arguments import check_integer, check_quantity
 from ocf.autoscaling.validation.behavior import MAX_PERIOD, MAX_WINDOW
 from ocf.errors import ConfigError
 from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscalerBehavior, V2HPAScalingPolicy, V2HPAScalingRules
-from ocf.objects import Manifest, client_model, write_model
+from ocf.objects import Manifest, write_model
+from ocf.objects.model_fields import client_model
 
 __all__ = ["Select", "behavior", "disabled", "percent", "pods", "rules"]
 

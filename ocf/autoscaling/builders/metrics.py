@@ -14,8 +14,10 @@ from ocf.autoscaling.builders.arguments import check_integer, check_name, check_
 from ocf.autoscaling.targets.targets import TargetSource, read_reference
 from ocf.errors import ConfigError, ManifestError
 from ocf.lazy_types.kubernetes import V1LabelSelector, V2MetricSpec
-from ocf.objects import LabelSelector, Manifest, client_model, write_model
+from ocf.objects import Manifest, write_model
+from ocf.objects.model_fields import client_model
 from ocf.objects.name_validation import NameRule, dns_label, path_segment, qualified_name
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.metric_sources import TARGET_FIELDS, source_field
 
 __all__ = ["container_resource", "cpu", "external", "memory", "object", "pods"]

@@ -12,18 +12,9 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    Behavior,
-    Decision,
-    History,
-    Metric,
-    ScalingRules,
-    Settings,
-    Snapshot,
-    downscale_window,
-    tolerances_of,
-)
+from ocf.autoscaling.algorithm import Autoscaler, Behavior, Decision, History, Metric, ScalingRules, Settings, Snapshot
+from ocf.autoscaling.algorithm.decide import tolerances_of
+from ocf.autoscaling.algorithm.normalize import downscale_window
 from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.formatting import amount
 from ocf.autoscaling.explain.what_if import WhatIf

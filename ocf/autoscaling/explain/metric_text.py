@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ocf.autoscaling.algorithm import Calculation, Failure, Metric, MetricOutcome, Rule
+from ocf.autoscaling.algorithm import Metric, Rule
+from ocf.autoscaling.algorithm.metric_proposals import Failure, MetricOutcome
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, number

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Autoscaler, Decision, Scale, Settings, Snapshot, decide, downscale_window
+from ocf.autoscaling.algorithm import Autoscaler, Decision, Scale, Settings, Snapshot, decide
 from ocf.autoscaling.algorithm.history import ZERO_TIME
+from ocf.autoscaling.algorithm.normalize import downscale_window
 
 __all__ = [
     "LATEST",

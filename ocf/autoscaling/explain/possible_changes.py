@@ -12,16 +12,8 @@ from itertools import islice, pairwise, product
 from math import prod
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    Behavior,
-    History,
-    ScaleEvent,
-    ScalingPolicy,
-    ScalingRules,
-    apply_behavior_limits,
-)
-from ocf.autoscaling.algorithm.history import window_start
+from ocf.autoscaling.algorithm import Autoscaler, Behavior, History, ScalingPolicy, ScalingRules, apply_behavior_limits
+from ocf.autoscaling.algorithm.history import ScaleEvent, window_start
 from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.last_sync import MOST, LastSync
 from ocf.autoscaling.explain.next_syncs import LATEST

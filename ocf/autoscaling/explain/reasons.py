@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from ocf.autoscaling.algorithm import Calculation, Combination, Decision, Failure, Rule
+from ocf.autoscaling.algorithm import Decision, Rule
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
 
 __all__ = ["reason_of"]
 

@@ -9,11 +9,11 @@ from ocf.autoscaling.algorithm import (
     Decision,
     History,
     Recommendation,
-    ScaleEvent,
     ScalingPolicy,
     Settings,
     apply_behavior_limits,
 )
+from ocf.autoscaling.algorithm.history import ScaleEvent
 from ocf.autoscaling.explain.next_syncs import expiry, recommendation_end, windows
 
 __all__ = ["Hold", "LaterAllowance", "PolicyAllowance", "hold_of", "policy_allowances"]

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
-from ocf.autoscaling.algorithm import Calculation, Decision, Metric, Rule
+from ocf.autoscaling.algorithm import Decision, Metric, Rule
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount
 from ocf.autoscaling.explain.levers import Lever

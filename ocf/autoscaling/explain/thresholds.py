@@ -12,14 +12,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from ocf.autoscaling.algorithm import (
-    Calculation,
-    Decision,
-    History,
-    Settings,
-    Snapshot,
-    Unavailable,
-)
+from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, Unavailable
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
 from ocf.autoscaling.explain.what_if import WhatIf

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Recommendation, ScaleEvent, downscale_window
-from ocf.autoscaling.algorithm.history import window_start
+from ocf.autoscaling.algorithm import Recommendation
+from ocf.autoscaling.algorithm.history import ScaleEvent, window_start
+from ocf.autoscaling.algorithm.normalize import downscale_window
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 

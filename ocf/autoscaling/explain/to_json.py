@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ocf.autoscaling.algorithm import Calculation, Limit, MetricOutcome, ScaleEvent, Settings, Stabilization
-from ocf.autoscaling.algorithm.history import window_start
+from ocf.autoscaling.algorithm import Limit, Settings, Stabilization
+from ocf.autoscaling.algorithm.history import ScaleEvent, window_start
+from ocf.autoscaling.algorithm.metric_proposals import MetricOutcome
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
 from ocf.autoscaling.explain.next_syncs import HoldRelease

@@ -15,18 +15,9 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    Decision,
-    History,
-    Settings,
-    Snapshot,
-    Status,
-    Unavailable,
-    decide,
-    downscale_window,
-)
+from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Settings, Snapshot, Status, Unavailable, decide
 from ocf.autoscaling.algorithm.history import window_start
+from ocf.autoscaling.algorithm.normalize import downscale_window
 from ocf.autoscaling.explain.formatting import duration
 from ocf.autoscaling.explain.last_sync import LastSync, ReplicaRange, last_sync_of
 from ocf.autoscaling.explain.possible_changes import Times, possible_changes

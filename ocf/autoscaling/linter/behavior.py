@@ -7,7 +7,8 @@ from ocf.autoscaling.algorithm import Tolerances
 from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.scale_down_time import SYNC_SECONDS, scale_down_seconds, shown_duration
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
 
 __all__ = ["behavior_findings"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ocf.autoscaling.algorithm import Autoscaler, Settings, tolerances_of
+from ocf.autoscaling.algorithm import Autoscaler, Settings
+from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerances
 from ocf.autoscaling.linter.findings import Finding

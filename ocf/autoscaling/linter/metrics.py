@@ -9,7 +9,9 @@ from ocf.autoscaling.linter.reach import flat_memory, reach_findings
 from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest, get_field, selector_identity
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
+from ocf.objects.selectors import LabelSelector, selector_identity
 from ocf.schema.metric_sources import RESOURCE_METRICS, TARGET_FIELDS, source_field
 
 __all__ = ["metric_findings"]

@@ -11,7 +11,8 @@ from ocf.autoscaling.algorithm import Tolerances
 from ocf.autoscaling.algorithm.arithmetic import ceil32, ratio
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.targets.pod_resources import PodResources
-from ocf.objects import Manifest, Quantity, get_field
+from ocf.objects import Manifest, Quantity
+from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS, source_field
 
 __all__ = ["flat_memory", "reach_findings"]

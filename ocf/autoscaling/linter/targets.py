@@ -6,7 +6,9 @@ from typing import Any, Final
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.targets.targets import Reference, cannot_scale, key_of, scale_target_key
 from ocf.errors import ConfigError
-from ocf.objects import LabelSelector, Manifest, get_field
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["conflict_findings", "target_findings"]
 

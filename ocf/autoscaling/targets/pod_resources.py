@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ocf.errors import QuantityError
-from ocf.objects import Manifest, Quantity, get_field
+from ocf.objects import Manifest, Quantity
+from ocf.objects.paths import get_field
 
 __all__ = ["PodResources", "read_pods"]
 

@@ -14,7 +14,9 @@ from typing import Any, Final, Protocol, Self, TypeAlias, cast, runtime_checkabl
 from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.errors import ConfigError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, ObjectKey, get_field, split_api_version, write_model
+from ocf.objects import Manifest, ObjectKey, write_model
+from ocf.objects.manifest import split_api_version
+from ocf.objects.paths import get_field
 
 __all__ = [
     "Reference",

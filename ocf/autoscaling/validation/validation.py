@@ -16,10 +16,11 @@ from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
+from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["admitted", "validate", "validate_spec", "validate_status"]

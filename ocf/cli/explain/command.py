@@ -24,7 +24,8 @@ from ocf.cli.output import as_json, echo
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Settings
-    from ocf.autoscaling.explain import Explanation, Section
+    from ocf.autoscaling.explain.explanation import Explanation
+    from ocf.autoscaling.explain.text import Section
     from ocf.cli.explain.from_cluster import Observed
 
 __all__ = ["ExplainOutput", "explain"]
@@ -291,13 +292,14 @@ def _to_json(found: Explanation, observed: Observed | None) -> dict[str, Any]:
 
 
 def _reported(observed: Observed | None) -> list[Section]:
-    from ocf.autoscaling.explain import Section
+    from ocf.autoscaling.explain.text import Section
 
     return [] if observed is None else [Section("What the controller last reported", tuple(observed.lines()))]
 
 
 def _show(found: Explanation, observed: Observed | None) -> None:
-    from ocf.autoscaling.explain import bounded_timelines, render, render_text
+    from ocf.autoscaling.explain import render
+    from ocf.autoscaling.explain.timeline import bounded_timelines, render_text
 
     first, *rest = render(found)
     seen = _reported(observed)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from ocf.autoscaling.explain import RescaleEvent
-from ocf.objects import Manifest, get_field
+from ocf.autoscaling.explain.rescale_events import RescaleEvent
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 
 __all__ = ["creation_time", "events_about", "read_events", "rescale_events"]

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
-from ocf.autoscaling.explain import KnownHistory, scaled_up
+from ocf.autoscaling.explain import KnownHistory
+from ocf.autoscaling.explain.rescale_events import scaled_up
 from ocf.cli.autoscaler_clients import context_namespace, open_clients
 from ocf.cli.explain.events import creation_time, read_events, rescale_events
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
@@ -18,9 +19,12 @@ from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import override_settings
-from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader
+from ocf.controllers.hpa.snapshot import SnapshotReader
+from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
-from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["Observed", "observe", "open_autoscaler"]
 

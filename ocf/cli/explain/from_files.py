@@ -9,21 +9,20 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.autoscaling import FeatureGates, validate
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    History,
-    MetricValues,
-    Snapshot,
-)
+from ocf.autoscaling.algorithm import Autoscaler, History, Snapshot
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.autoscaling.api.versions import read_hpa
-from ocf.autoscaling.explain import RescaleEvent, scaled_up
+from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
 from ocf.cli.explain.recorded_objects import recorded_objects
 from ocf.cli.manifest_files import Document, read_documents
 from ocf.errors import ConfigError, ManifestError
-from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
+from ocf.objects.paths import get_field
+from ocf.objects.selectors import LabelSelector
 from ocf.objects.timestamps import parse_time
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from ocf.autoscaling.api.decoders import (
 )
 from ocf.cli.explain.metric_files import MEASUREMENTS
 from ocf.errors import FieldProblem
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
 
 __all__ = ["check", "check_target", "entries"]
 

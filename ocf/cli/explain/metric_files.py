@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ocf.autoscaling.algorithm import (
-    Metric,
-    MetricValues,
-    Unavailable,
-    read_external,
-    read_object,
-    read_pods,
-    read_resource,
-)
+from ocf.autoscaling.algorithm import Metric, Unavailable, read_external, read_object, read_pods, read_resource
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.errors import ManifestError, QuantityError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["MEASUREMENTS", "metric_name", "read_metric"]
 

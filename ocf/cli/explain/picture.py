@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ocf.autoscaling.explain import Explanation, Section, bounded_timelines, standalone_svg, to_html
+from ocf.autoscaling.explain import standalone_svg, to_html
+from ocf.autoscaling.explain.explanation import Explanation
+from ocf.autoscaling.explain.text import Section
+from ocf.autoscaling.explain.timeline import bounded_timelines
 from ocf.cli.output_files import check_folder, write_file
 from ocf.errors import ConfigError
 

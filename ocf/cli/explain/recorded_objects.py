@@ -35,7 +35,7 @@ def recorded_objects(path: str, now: datetime | None) -> RecordedObjects | None:
     # JSON Lines have no other name, so that files of other kinds are explained without loading the format.
     if not path.endswith(_SUFFIXES):
         return None
-    from ocf.simulation.recording import is_recording, read_states
+    from ocf.simulation.recording.format import is_recording, read_states
 
     if not is_recording(path):
         return None

@@ -7,7 +7,8 @@ from typing import Final
 
 from ocf.controllers.hpa.manifests import TARGETS
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
-from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
 from ocf.objects import Manifest
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 

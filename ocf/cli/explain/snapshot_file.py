@@ -8,7 +8,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
-from ocf.autoscaling.algorithm import History, Metric, MetricValues, Recommendation, Sample, ScaleEvent, Unavailable
+from ocf.autoscaling.algorithm import History, Metric, Recommendation, Sample, Unavailable
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.cli.manifest_files import Document
 from ocf.errors import ConfigError
 from ocf.objects import Manifest

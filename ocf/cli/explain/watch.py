@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, Unavailable, decide
+from ocf.autoscaling.algorithm import History, Scale, Settings, Snapshot, Unavailable, decide
+from ocf.autoscaling.algorithm.history import ScaleEvent
 from ocf.autoscaling.explain import KnownHistory
 from ocf.cli.output import echo
 from ocf.concepts import Clock
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
-from ocf.controllers.hpa.snapshot import ScaleGetter, SnapshotReader
+from ocf.controllers.hpa.snapshot import SnapshotReader
+from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
 from ocf.errors import ApiError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
 

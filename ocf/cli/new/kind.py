@@ -17,7 +17,8 @@ from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
-    from ocf.scaffold import ForeignKind, KindFiles, KindOptions
+    from ocf.scaffold import KindOptions
+    from ocf.scaffold.foreign_kind import ForeignKind, KindFiles
 
 __all__ = ["new_kind"]
 

@@ -89,7 +89,8 @@ def _write(project: OperatorProject, folder: Path) -> int:
 def _texts(project: OperatorProject) -> dict[str, str]:
     from importlib.metadata import version
 
-    from ocf.scaffold import closure, lock_file, render_operator
+    from ocf.scaffold import render_operator
+    from ocf.scaffold.locked_versions import closure, lock_file
 
     extras = [extra for extra, wanted in (("admission", project.webhooks), ("kopf", project.kopf)) if wanted]
     ocf = f"ocf[{','.join(extras)}]" if extras else "ocf"

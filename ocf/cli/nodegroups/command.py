@@ -257,10 +257,11 @@ async def _run(
     from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.metrics_client import RESTMetricsClient
-    from ocf.controllers.nodegroup.controller import NodeGroupControllerOptions
     from ocf.controllers.nodegroup.manifests import NAME
+    from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
     from ocf.controllers.nodegroup.process import ProcessOptions, run_process
-    from ocf.runtime.operator import Lease, Listen, environment_tracer
+    from ocf.runtime.operator import Lease, Listen
+    from ocf.runtime.operator.environment import environment_tracer
 
     stop = stopped_by_signals()
     async with (

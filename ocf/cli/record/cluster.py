@@ -15,14 +15,15 @@ from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
-from ocf.objects import LabelSelector, ObjectKey
+from ocf.objects import ObjectKey
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.recording import RecordingWriter, reduced
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.concepts import Clock
-    from ocf.controllers.hpa.snapshot import ScaleGetter
+    from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
     from ocf.controllers.metrics_client import MetricsClient
     from ocf.objects import Manifest
 

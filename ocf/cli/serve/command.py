@@ -33,7 +33,7 @@ from ocf.cli.serve.setup import (
 if TYPE_CHECKING:
     from ocf.cli.serve.control import ServerControl
     from ocf_server import ControllerSettings
-    from ocf_server.http import HttpServer
+    from ocf_server.http.server import HttpServer
 
 __all__ = ["serve"]
 
@@ -99,7 +99,8 @@ class _ServeOptions:
 
 async def _serve(options: _ServeOptions) -> None:
     from ocf_server import EmbeddedCluster
-    from ocf_server.http import load_manifests, serving
+    from ocf_server.http import serving
+    from ocf_server.http.preload import load_manifests
 
     cluster = EmbeddedCluster()
     await load_manifests(cluster, read_manifests(options.files), field_manager="ocf-serve")

@@ -14,7 +14,7 @@ from ocf.testing.fault_cluster import FaultyCluster
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf_server.http import HttpServer
+    from ocf_server.http.server import HttpServer
 
 __all__ = ["ServerControl"]
 

@@ -17,7 +17,7 @@ import click
 from ocf.cli.command import Number, OneOf
 
 if TYPE_CHECKING:
-    from ocf_server.http import HttpServer
+    from ocf_server.http.server import HttpServer
 
 __all__ = [
     "ServeOutput",

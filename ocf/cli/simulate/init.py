@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
-from ocf.objects import ObjectKey, get_field
+from ocf.objects import ObjectKey
+from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation import InputError, initial_scenario
 from ocf.simulation.input_errors import InputProblem

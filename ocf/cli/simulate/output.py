@@ -9,7 +9,10 @@ from typing import Any, Final
 import click
 
 from ocf.cli.output import as_json, echo, grid
-from ocf.simulation.measures import MEASURES, elastic_speedup, group_totals, number_text, value_text
+from ocf.simulation.measures import group_totals
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.measures.elasticity import elastic_speedup
+from ocf.simulation.measures.formatting import number_text, value_text
 from ocf.simulation.report import Reported
 from ocf.simulation.report.text import summary_lines
 

@@ -18,7 +18,8 @@ from ocf.cli.simulate.output import print_comparison, print_json, print_summary
 from ocf.errors import ConfigError
 from ocf.objects.printable import printable
 from ocf.simulation import Scenario, load_series, read_scenario, simulate
-from ocf.simulation.measures import Expression, parse_expression
+from ocf.simulation.measures import parse_expression
+from ocf.simulation.measures.expressions import Expression
 from ocf.simulation.report import Reported
 
 __all__ = ["Request", "print_schema", "run"]
@@ -120,7 +121,7 @@ def _write(request: Request, runs: Sequence[Reported]) -> None:
 
 
 def _failure(gate: Expression, run: Reported) -> str:
-    from ocf.simulation.measures import value_text
+    from ocf.simulation.measures.formatting import value_text
 
     values = ", ".join(
         f"{name} is {value_text(name, run.result.measures[name], currency=run.currency)}" for name in gate.names

@@ -7,8 +7,8 @@ from typing import Any, Final
 import click
 
 from ocf.cli.output import as_json, echo, grid
-from ocf.simulation.tuning import Finalist, Tuned
 from ocf.simulation.tuning.tables import measure_names, tables, verdict_lines
+from ocf.simulation.tuning.tuned import Finalist, Tuned
 
 __all__ = ["print_json", "print_text"]
 

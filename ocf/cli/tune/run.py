@@ -16,28 +16,20 @@ from ocf.cli.simulate.names import distinct_names
 from ocf.cli.tune.executors import executor_of
 from ocf.cli.tune.output import print_json, print_text
 from ocf.errors import ConfigError
-from ocf.objects import dump_document, load_documents
+from ocf.objects import dump_document
+from ocf.objects.documents import load_documents
 from ocf.simulation import load_series, read_scenario
 from ocf.simulation.measures import parse_expression
-from ocf.simulation.recording import is_recording
-from ocf.simulation.tuning import (
-    Across,
-    LoadTrace,
-    Method,
-    Problem,
-    SamplerName,
-    SearchFile,
-    Target,
-    Tuned,
-    TunedSetting,
-    parse_objectives,
-    parse_setting,
-    read_search,
-    scenario_requirements,
-    tune,
-)
+from ocf.simulation.recording.format import is_recording
+from ocf.simulation.tuning import LoadTrace, Method, Problem, Target, parse_objectives, parse_setting, tune
+from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.manifests import tuned_manifest, tuned_text
+from ocf.simulation.tuning.objectives import scenario_requirements
 from ocf.simulation.tuning.page import to_html
+from ocf.simulation.tuning.samplers import SamplerName
+from ocf.simulation.tuning.search import SearchFile, read_search
+from ocf.simulation.tuning.settings import TunedSetting
+from ocf.simulation.tuning.tuned import Tuned
 
 __all__ = ["Request", "print_schema", "run"]
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ocf.objects import get_field
+from ocf.objects.paths import get_field
 from ocf.objects.yaml_places import YamlNode, root_of, split_path
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cli.validate.report import KIND
 from ocf.errors import ConfigError
-from ocf.objects import get_field, load_documents
+from ocf.objects.documents import load_documents
+from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,9 @@ are computed from objects.
 """
 
 from ocf.cluster.cache.cluster import CachedCluster
-from ocf.cluster.cache.informer import InformerState
-from ocf.cluster.cache.projection import Projection
 from ocf.cluster.cache.timing import CacheTiming
 
-__all__ = ["CacheTiming", "CachedCluster", "InformerState", "Projection"]
+__all__ = [
+    "CacheTiming",
+    "CachedCluster",
+]

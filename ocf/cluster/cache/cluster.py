@@ -30,7 +30,8 @@ from ocf.cluster.protocol import (
     WatchOptions,
 )
 from ocf.errors import ConfigError, ManifestError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 
 __all__ = ["CachedCluster"]
 

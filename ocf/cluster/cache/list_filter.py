@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.errors import ManifestError
-from ocf.objects import FieldTerm, LabelSelector, parse_field_selector
 from ocf.objects.label_requirements import SelectorOperator
+from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector
 
 __all__ = ["ListFilter"]
 

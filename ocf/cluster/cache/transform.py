@@ -7,8 +7,9 @@ entries of other managers only the owners of its ignored fields.
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
-from ocf.objects import Manifest, parse_path
+from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, fields_path, restricted
+from ocf.objects.paths import parse_path
 
 __all__ = ["Reduction", "reduction"]
 

@@ -5,6 +5,11 @@ It follows client-go where it connects: kubeconfigs, credentials, impersonation 
 """
 
 from ocf.cluster.client.cluster import ApiServerCluster
-from ocf.cluster.client.rest_config import ExecConfig, Impersonation, RestConfig, TlsConfig
+from ocf.cluster.client.rest_config import Impersonation, RestConfig, TlsConfig
 
-__all__ = ["ApiServerCluster", "ExecConfig", "Impersonation", "RestConfig", "TlsConfig"]
+__all__ = [
+    "ApiServerCluster",
+    "Impersonation",
+    "RestConfig",
+    "TlsConfig",
+]

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from ocf.cluster.protocol import Subresource
 from ocf.errors import BadRequestError, ManifestError
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 
 __all__ = [
     "DiscoveredResource",

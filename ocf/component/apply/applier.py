@@ -8,7 +8,7 @@ from datetime import timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ocf.cluster import LastWrite, Rewrites
+from ocf.cluster.apply_cache import LastWrite, Rewrites
 from ocf.cluster.server_errors import without_values
 from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
@@ -29,8 +29,9 @@ from ocf.component.model.write_backoff import (
     written,
 )
 from ocf.component.status.results import Drift
-from ocf.concepts import ApplyOperation, Why
+from ocf.concepts import ApplyOperation
 from ocf.concepts.data import AuthorCode
+from ocf.concepts.recorder import Why
 from ocf.errors import (
     ApiError,
     ConfigError,
@@ -41,8 +42,9 @@ from ocf.errors import (
     OcfError,
     ReconcileError,
 )
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import fields_path
+from ocf.objects.manifest import split_api_version
 from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 

@@ -11,7 +11,8 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Propagation
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation
+from ocf.cluster.protocol import Preconditions
 from ocf.component.apply.takeover import other_applier
 from ocf.component.model.write_backoff import DELETED, deletes_of, record_revert, wait, written
 from ocf.errors import (
@@ -23,8 +24,9 @@ from ocf.errors import (
     OcfError,
     ReconcileError,
 )
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -17,16 +17,17 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.component.status.results import Drift
-from ocf.concepts import Why
-from ocf.objects import FieldPath, Manifest, format_path
+from ocf.concepts.recorder import Why
+from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
+from ocf.objects.paths import FieldPath, format_path
 from ocf.schema.admission import admitted
 from ocf.schema.builtin import ANYTHING, ListType, MapType, StructType, Type
 from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
 if TYPE_CHECKING:
-    from ocf.cluster import Rewrites
+    from ocf.cluster.apply_cache import Rewrites
 
 __all__ = ["find_drift", "is_stored_as_sent"]
 

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from ocf.component.model.ownership import SECOND
 from ocf.errors import ConflictError, InvalidError
-from ocf.objects import PREFIX, Manifest, get_field, with_field
+from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields, fields_path, union
+from ocf.objects.manifest import PREFIX
 from ocf.objects.owned_paths import (
     ABSENT,
     OwnedPath,
@@ -36,6 +37,7 @@ from ocf.objects.owned_paths import (
     value_at,
     with_value_at,
 )
+from ocf.objects.paths import get_field, with_field
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest
 from ocf.objects.metadata_validation import annotation_errors, label_errors
+from ocf.objects.paths import get_field
 
 __all__ = ["NO_METADATA", "CommonMetadata", "MetadataPart"]
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.errors import ConfigError, FieldProblem, ManifestError
-from ocf.objects import Manifest, ObjectKey, get_field, split_api_version
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
-from ocf.objects.manifest import SERVER_METADATA
+from ocf.objects.manifest import SERVER_METADATA, split_api_version
 from ocf.objects.owner_references import controller_of
+from ocf.objects.paths import get_field
 
 __all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "finalizers_of", "is_ending", "sendable", "status_of"]
 

@@ -18,15 +18,13 @@ from ocf.concepts import (
     DataProducer,
     Graceful,
     Guardable,
-    MutationInspector,
     Operational,
-    Previewable,
     Resource,
-    ResourceBuilder,
     Scaler,
     ScaleTarget,
     Suspendable,
 )
+from ocf.concepts.resource import MutationInspector, Previewable, ResourceBuilder
 from ocf.lazy_types.signatures import annotated_names
 from ocf.objects import Manifest, ObjectKey
 

@@ -18,7 +18,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from ocf.component.author_code import is_open
 from ocf.errors import ConfigError
 from ocf.feature import Gate
-from ocf.objects import parse_path
+from ocf.objects.paths import parse_path
 
 __all__ = ["Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions"]
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from ocf.cluster import ApplyCache, LastWrite
-from ocf.cluster.apply_cache import Reverts
+from ocf.cluster import ApplyCache
+from ocf.cluster.apply_cache import LastWrite, Reverts
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.objects import Manifest, ObjectKey, resource_versions
 from ocf.objects.managed_fields import ManagedFields

@@ -20,10 +20,11 @@ from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.apply.takeover import other_applier
 from ocf.component.reconcile.loop import ReconcileRun, outcome_attributes, raise_all, resource_span
 from ocf.component.status.results import Action, ResourceOutcome
-from ocf.concepts import Why
+from ocf.concepts.recorder import Why
 from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from ocf.component.model.registration import Registration

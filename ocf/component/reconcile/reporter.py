@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import ApplyOperation, Attempt, Event, Why
+from ocf.concepts import ApplyOperation, Attempt, Event
+from ocf.concepts.recorder import Why
 
 if TYPE_CHECKING:
     from ocf.component.apply.applier import ApplyResult

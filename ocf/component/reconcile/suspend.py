@@ -17,10 +17,11 @@ from ocf.component.model.resource_options import Lifecycle
 from ocf.component.reconcile.loop import ReconcileRun, outcome_attributes, raise_all, reconcile_one, resource_span
 from ocf.component.reconcile.reporter import RECREATED
 from ocf.component.status.results import Action, ResourceOutcome
-from ocf.concepts import Data, StatusReport, SuspensionStatus, Why
+from ocf.concepts import Data, StatusReport, SuspensionStatus
+from ocf.concepts.recorder import Why
 from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import NotReadyError, ReconcileError
-from ocf.objects import get_field
+from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from ocf.component.apply.applier import Applier

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from ocf.component.status.conditions import Condition
-from ocf.concepts import StatusReport, Why
+from ocf.concepts import StatusReport
+from ocf.concepts.recorder import Why
 
 __all__ = ["Action", "Drift", "ResourceOutcome", "Result"]
 

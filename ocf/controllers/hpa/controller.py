@@ -8,18 +8,22 @@ from datetime import timedelta
 from typing import Final
 
 from ocf.autoscaling.algorithm import Settings
-from ocf.cluster import Cluster, EventType, WatchEvent
+from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
+from ocf.cluster.protocol import EventType
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, ReportDryRun
-from ocf.controllers.hpa.snapshot import DerivedScaleGetter, PodIndex, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.hpa.snapshot.pods import PodIndex
 from ocf.controllers.hpa.take_over import Policy
-from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
+from ocf.controllers.metrics_client import MetricsClient, RESTMapper
+from ocf.controllers.metrics_client.retry import PathReader
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.workqueue import FixedDelay, QueueMetrics, WorkQueue, work
+from ocf.runtime.workqueue import FixedDelay, WorkQueue, work
+from ocf.runtime.workqueue.metrics import QueueMetrics
 
 __all__ = ["HpaController", "HpaControllerOptions"]
 

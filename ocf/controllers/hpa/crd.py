@@ -7,9 +7,13 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from ocf.controllers.hpa.modes import GROUP, OWN
 from ocf.objects import Manifest
-from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, QuantityText, RuleReason, ValidationRule, crd, rules
+from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, QuantityText, ValidationRule, crd, rules
+from ocf.runtime.crds.markers import RuleReason
 
-__all__ = ["HorizontalAutoscaler", "HorizontalAutoscalerSettings", "HorizontalAutoscalerSpec", "definition"]
+__all__ = [
+    "HorizontalAutoscaler",
+    "definition",
+]
 
 _HOUR: Final = 3600
 _VERSION: Final = OWN[0].partition("/")[2]

@@ -17,7 +17,7 @@ from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.controllers.process import leader_runner, run_serving
 from ocf.runtime.monitoring.http_server import Endpoints
 from ocf.runtime.operator import Lease, Listen
-from ocf.runtime.workqueue import QueueMetrics
+from ocf.runtime.workqueue.metrics import QueueMetrics
 
 __all__ = ["ProcessOptions", "run_process"]
 

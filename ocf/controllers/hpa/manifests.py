@@ -6,7 +6,8 @@ from typing import Final
 
 from ocf.controllers.hpa.modes import GROUP, Mode
 from ocf.controllers.installation import ControllerPod, controller_manifests
-from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.rbac import EVENTS, PolicyRule, lease_rules

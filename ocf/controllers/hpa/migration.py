@@ -11,7 +11,8 @@ from copy import deepcopy
 from datetime import timedelta
 from typing import Final
 
-from ocf.cluster import Cluster, DeleteOptions, Preconditions
+from ocf.cluster import Cluster, DeleteOptions
+from ocf.cluster.protocol import Preconditions
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.errors import ConfigError, ServerError

@@ -7,7 +7,7 @@ So two controllers can only run side by side if they run different kinds, or if 
 from enum import StrEnum
 from typing import Final
 
-from ocf.objects import PREFIX
+from ocf.objects.manifest import PREFIX
 
 __all__ = ["BUILT_IN", "GROUP", "OWN", "Mode"]
 

@@ -6,19 +6,13 @@ The messages are those of the built-in controller and of its client.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, Protocol
 
-from ocf.autoscaling.algorithm import (
-    Metric,
-    MetricValues,
-    Unavailable,
-    read_external,
-    read_object,
-    read_pods,
-)
+from ocf.autoscaling.algorithm import Metric, Unavailable, read_external, read_object, read_pods
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.controllers.metrics_client.client import MetricsClient
 from ocf.controllers.metrics_client.decoding import decode_external_values, decode_values
 from ocf.controllers.metrics_client.usage import PodUsage, usage_samples
 from ocf.errors import ApiError, ManifestError, QuantityError
-from ocf.objects import LabelSelector
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.metric_sources import METRIC_SOURCES
 
 __all__ = ["read_metric"]

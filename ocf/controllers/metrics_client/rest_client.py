@@ -8,7 +8,8 @@ from ocf.controllers.metrics_client.errors import with_client_message
 from ocf.controllers.metrics_client.rest_mapper import RESTMapper, segment, versions_of
 from ocf.controllers.metrics_client.retry import PathReader, RetryingReader
 from ocf.errors import ApiError, NotFoundError, ServerError
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 
 __all__ = ["RESTMetricsClient"]
 

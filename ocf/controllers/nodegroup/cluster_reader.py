@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from ocf.cluster import Cluster
-from ocf.cluster.cache import Projection
+from ocf.cluster.cache.projection import Projection
 from ocf.controllers.nodegroup.node_index import JoinedNode
 from ocf.controllers.nodegroup.objects import API_VERSION, GroupObject, NodeObject, read_group, read_node
 from ocf.nodegroups.snapshot import (

@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import timedelta
 from typing import Final
 
-from ocf.cluster import Cluster, EventType, WatchEvent
+from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
+from ocf.cluster.protocol import EventType
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.controllers.nodegroup.cluster_reader import KINDS
@@ -19,7 +20,9 @@ from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.nodegroups import Provider
 from ocf.objects import Manifest
 
-__all__ = ["NodeGroupController", "NodeGroupControllerOptions"]
+__all__ = [
+    "NodeGroupController",
+]
 
 _log: Final = logging.getLogger(__name__)
 _RETRY: Final = timedelta(seconds=1)

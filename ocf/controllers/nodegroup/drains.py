@@ -13,21 +13,9 @@ from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, delete_object, patch_node, store_node_status
 from ocf.errors import ApiError, NotFoundError, TooManyRequestsError
-from ocf.nodegroups import (
-    RULES,
-    Blocked,
-    ClusterSnapshot,
-    Drain,
-    DrainSettings,
-    Machine,
-    MachineState,
-    ObservedNode,
-    Removal,
-    SafetyRule,
-    next_step,
-)
-from ocf.nodegroups.drain import ActionKind, DrainAction, DrainPhase
-from ocf.nodegroups.rules import first_block, movable_pods
+from ocf.nodegroups import Blocked, ClusterSnapshot, Machine, MachineState, Removal, SafetyRule, next_step
+from ocf.nodegroups.drain import ActionKind, Drain, DrainAction, DrainPhase, DrainSettings, ObservedNode
+from ocf.nodegroups.rules import RULES, first_block, movable_pods
 from ocf.objects import Manifest
 from ocf.objects.durations import parse_duration
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ocf.controllers.nodegroup.texts import shortened
-from ocf.nodegroups import GroupStatus, ScalingDecision, Verdict
+from ocf.nodegroups.decide import ScalingDecision
+from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.packing import NewNode, Unplaced
-from ocf.nodegroups.scale_down import CandidateOutcome
+from ocf.nodegroups.scale_down import CandidateOutcome, Verdict
 from ocf.nodegroups.scale_up import GroupScaleUp
 
 __all__ = ["GroupDecision", "Outcome", "decision_of"]

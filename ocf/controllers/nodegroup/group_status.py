@@ -9,7 +9,7 @@ from ocf.controllers.nodegroup.groups import backoffs, unneeded
 from ocf.controllers.nodegroup.model import BlockedNode, Condition, NodeGroupSpec, NodeGroupStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.texts import shortened
-from ocf.nodegroups import GroupStatus
+from ocf.nodegroups.model import GroupStatus
 from ocf.objects.conditions import transition_time
 
 __all__ = ["count_refusals", "failed_status", "invalid_status", "next_status"]

@@ -9,8 +9,16 @@ from datetime import datetime, timedelta
 
 from ocf.controllers.nodegroup.model import InstanceTypeBackoff, NodeGroupSpec, NodeGroupStatus, UnneededNode
 from ocf.controllers.nodegroup.objects import GroupObject
-from ocf.nodegroups import GroupStatus, NodeGroup, ScaleDownPolicy, TypeChoice
-from ocf.nodegroups.model import FIRST_BACKOFF, LONGEST_BACKOFF, TypeRefusal, UtilizationSource
+from ocf.nodegroups import NodeGroup
+from ocf.nodegroups.model import (
+    FIRST_BACKOFF,
+    LONGEST_BACKOFF,
+    GroupStatus,
+    ScaleDownPolicy,
+    TypeChoice,
+    TypeRefusal,
+    UtilizationSource,
+)
 from ocf.nodegroups.snapshot.node_selectors import Taint
 from ocf.objects.durations import parse_duration
 

@@ -10,8 +10,9 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
-from ocf.objects import PREFIX, format_time
+from ocf.objects import format_time
 from ocf.objects.durations import parse_duration
+from ocf.objects.manifest import PREFIX
 from ocf.runtime.crds import ListMap, ListSet, ValidationRule, rules
 
 __all__ = [

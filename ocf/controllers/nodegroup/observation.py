@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.cluster import Cluster
-from ocf.controllers.metrics_client import NodeMetricsClient
+from ocf.controllers.metrics_client.client import NodeMetricsClient
 from ocf.controllers.nodegroup.cluster_reader import CoreObjects, ObjectReader, Objects, parse_objects
 from ocf.controllers.nodegroup.groups import to_group
 from ocf.controllers.nodegroup.lifecycle import NodeState

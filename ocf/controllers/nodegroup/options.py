@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from ocf.controllers.metrics_client import NodeMetricsClient
+from ocf.controllers.metrics_client.client import NodeMetricsClient
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.nodegroups import SafetyRule
 

@@ -9,7 +9,8 @@ from ocf.controllers.nodegroup.group_status import count_refusals
 from ocf.controllers.nodegroup.groups import to_group_status
 from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Removal, SafetyRule, ScalingDecision, decide
+from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Removal, SafetyRule, decide
+from ocf.nodegroups.decide import ScalingDecision
 
 __all__ = ["NodeGroupPlan", "make_plan"]
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
-from ocf.nodegroups import Verdict
-from ocf.nodegroups.scale_down import CandidateOutcome
+from ocf.nodegroups.scale_down import CandidateOutcome, Verdict
 
 __all__ = ["REMEDIES", "outcome_text", "plan_json", "plan_lines", "pod_lines"]
 

@@ -17,7 +17,8 @@ from ocf.controllers.nodegroup.reporter import COMPONENT
 from ocf.controllers.process import leader_runner, run_serving
 from ocf.nodegroups import Provider
 from ocf.runtime.monitoring.http_server import Endpoints
-from ocf.runtime.operator import LeaderRunner, Lease, Listen
+from ocf.runtime.operator import Lease, Listen
+from ocf.runtime.operator.leader_runner import LeaderRunner
 
 __all__ = ["MakeProvider", "ProcessOptions", "controller_runner", "run_process"]
 

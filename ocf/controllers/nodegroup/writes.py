@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
+from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster.protocol import Preconditions
 from ocf.controllers.nodegroup.model import NodeGroupStatus
 from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import FINALIZER, GroupObject, NodeObject

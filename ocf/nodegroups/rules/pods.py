@@ -5,7 +5,7 @@ from typing import Final
 
 from ocf.nodegroups.snapshot import ClusterSnapshot, PodDisruptionBudget
 from ocf.nodegroups.snapshot.pods import SnapshotPod
-from ocf.objects import PREFIX
+from ocf.objects.manifest import PREFIX
 
 __all__ = [
     "budgets_of",

@@ -17,7 +17,7 @@ from ocf.nodegroups.rules.pods import (
 )
 from ocf.nodegroups.snapshot import ClusterSnapshot, Node
 from ocf.nodegroups.snapshot.pods import SnapshotPod
-from ocf.objects import PREFIX
+from ocf.objects.manifest import PREFIX
 
 __all__ = ["RULES", "Blocked", "Removal", "SafetyRule", "first_block"]
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from ocf.errors import FieldProblem, ManifestError, QuantityError
-from ocf.objects import LabelSelector, Manifest, Quantity
+from ocf.objects import Manifest, Quantity
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["NANO", "Fields", "ObjectFields", "read_object"]
 

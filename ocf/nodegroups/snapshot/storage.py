@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from ocf.nodegroups.snapshot.fields import NANO, Fields, ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import NodeSelectorTerm, read_terms
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["Claim", "StorageClass", "Volume"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.nodegroups.snapshot.fields import Fields
-from ocf.objects import LabelSelector
 from ocf.objects.label_requirements import Requirement, SelectorOperator
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["AffinityTerm", "SpreadConstraint"]
 

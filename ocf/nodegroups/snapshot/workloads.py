@@ -6,7 +6,8 @@ from ocf.nodegroups.snapshot.fields import ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import Toleration
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 from ocf.nodegroups.snapshot.shapes import PodShape
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["DaemonSet", "PodDisruptionBudget"]
 

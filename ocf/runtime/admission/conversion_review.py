@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf.runtime.crds import VersionedResource
 
 __all__ = ["conversion_failure", "conversion_review"]

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 from ocf.runtime.admission.webhooks import Operation, Step, Webhook, Webhooks
 from ocf.runtime.crds import VersionedResource
 

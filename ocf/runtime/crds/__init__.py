@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ocf.lazy_exports import lazy_exports
 from ocf.runtime.crds.crd import AGE, CRDVersion, PrinterColumn, ScaleSubresource, Scope, crd
 from ocf.runtime.crds.go_duration import GoDuration
-from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, RuleReason, ValidationRule, rules
+from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, ValidationRule, rules
 from ocf.runtime.crds.versioned_resource import Conversion, VersionedResource
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ __all__ = [
     "Preserve",
     "PrinterColumn",
     "QuantityText",
-    "RuleReason",
     "ScaleSubresource",
     "Scope",
     "ValidationRule",

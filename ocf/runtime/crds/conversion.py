@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import PREFIX, Manifest, describe_invalid, get_field, read_live
+from ocf.objects import Manifest, read_live
 from ocf.objects.json_changes import merge_changes, same_json
+from ocf.objects.manifest import PREFIX
+from ocf.objects.model_errors import describe_invalid
+from ocf.objects.paths import get_field
 from ocf.runtime.crds.model_manifests import write_nullable
 from ocf.runtime.running_function import name_of, running_function
 

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from ocf.errors import BuildError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf.runtime.crds.crd import CRDVersion, Scope, crd, resource_names, version_problems
 
 __all__ = ["Conversion", "VersionedResource"]

@@ -50,7 +50,7 @@ def multi_recorder(*recorders: Recorder) -> Recorder:
         The recorder for `reconciling`.
 
     Example:
-        >>> from ocf.concepts import NullRecorder
+        >>> from ocf.concepts.recorder import NullRecorder
         >>> owner = ObjectKey("example.com/v1", "Shop", "corner", "town")
         >>> multi_recorder(NullRecorder(), NullRecorder()).observed(owner, [])
     """
@@ -88,7 +88,7 @@ def rewrite_events(recorder: Recorder, formatter: EventFormatter) -> Recorder:
 
     Example:
         >>> from dataclasses import replace
-        >>> from ocf.concepts import NullRecorder
+        >>> from ocf.concepts.recorder import NullRecorder
         >>> brief = rewrite_events(NullRecorder(), lambda event: replace(event, note=event.resource.name))
     """
     return _RewritingRecorder(recorder, formatter)

@@ -20,10 +20,12 @@ try:
 except ImportError as error:  # pragma: no cover (the development environment has it)
     raise ImportError("ocf.runtime.kopf needs kopf: install ocf[kopf]", name="kopf") from error
 
-from ocf.cluster import Cluster, EventType, WatchEvent
+from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.client import ApiServerCluster
-from ocf.objects import split_api_version
-from ocf.runtime.operator import Manager, ManagerOptions, Operator
+from ocf.cluster.protocol import EventType
+from ocf.objects.manifest import split_api_version
+from ocf.runtime.operator import ManagerOptions, Operator
+from ocf.runtime.operator.manager import Manager
 
 __all__ = ["attach"]
 

@@ -3,14 +3,11 @@
 from ocf.runtime.monitoring.alerts import alert_rules
 from ocf.runtime.monitoring.dashboard import dashboard
 from ocf.runtime.monitoring.json_logs import JsonFormatter
-from ocf.runtime.monitoring.metrics import Exposition, PrometheusRecorder, render_metrics
-from ocf.runtime.monitoring.text_logs import TextFormatter
+from ocf.runtime.monitoring.metrics import PrometheusRecorder, render_metrics
 
 __all__ = [
-    "Exposition",
     "JsonFormatter",
     "PrometheusRecorder",
-    "TextFormatter",
     "alert_rules",
     "dashboard",
     "render_metrics",

@@ -118,7 +118,8 @@ class PrometheusRecorder:
         controller: Value of the label `controller`.
 
     Example:
-        >>> from ocf.concepts import ApplyOperation, Why
+        >>> from ocf.concepts import ApplyOperation
+        >>> from ocf.concepts.recorder import Why
         >>> recorder = PrometheusRecorder("shops", controller="shop")
         >>> recorder.attempted(Attempt(
         ...     owner=ObjectKey("example.com/v1", "Shop", "corner", "town"), component="web",

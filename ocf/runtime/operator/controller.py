@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import EventType, ListOptions
+from ocf.cluster import ListOptions
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.subscriptions import CacheChange
+from ocf.cluster.protocol import EventType
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, NotFoundError
-from ocf.objects import ObjectKey, get_field, split_api_version
+from ocf.objects import ObjectKey
+from ocf.objects.manifest import split_api_version
+from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions
 from ocf.runtime.operator.reconciler import reconcile_owner
@@ -25,11 +28,12 @@ from ocf.runtime.workqueue import WorkQueue, work
 
 if TYPE_CHECKING:
     from ocf.cluster import WatchEvent
-    from ocf.cluster.cache import CachedCluster, InformerState
+    from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache.informer import InformerState
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.concepts import Clock, Recorder
     from ocf.runtime.operator.operator import Kind, Operator
-    from ocf.runtime.workqueue import QueueMetrics
+    from ocf.runtime.workqueue.metrics import QueueMetrics
 
 __all__ = ["Controller", "ControllerDeps"]
 

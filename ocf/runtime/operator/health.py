@@ -11,14 +11,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ocf.objects import split_api_version
+from ocf.objects.manifest import split_api_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ocf.cluster.cache import CachedCluster
     from ocf.concepts import Clock
-    from ocf.runtime.admission import WebhookServer
+    from ocf.runtime.admission.server import WebhookServer
     from ocf.runtime.monitoring.http_server import Check, Checks
     from ocf.runtime.operator.controller import Controller
 

@@ -17,7 +17,8 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import background_context
 from ocf.errors import LeaseLostError
-from ocf.runtime.leader import Leadership, lead
+from ocf.runtime.leader import lead
+from ocf.runtime.leader.election import Leadership
 from ocf.runtime.operator.options import Lease
 
 __all__ = ["LeaderRunner", "OpenTerm", "Runnable"]

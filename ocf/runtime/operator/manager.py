@@ -34,10 +34,10 @@ from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.runtime.operator.webhook_options import serving_webhooks
-from ocf.runtime.workqueue import QueueMetrics
+from ocf.runtime.workqueue.metrics import QueueMetrics
 
 if TYPE_CHECKING:
-    from ocf.runtime.admission import WebhookServer
+    from ocf.runtime.admission.server import WebhookServer
 
 __all__ = ["Manager"]
 

@@ -14,9 +14,11 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from ocf.component import Component, DeletionOrder
 from ocf.component.deletion import condition_type
 from ocf.concepts import Recorder
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import BuildError
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import condition_type_problem
+from ocf.objects.manifest import split_api_version
 from ocf.objects.name_validation import dns_label
 from ocf.runtime.admission.webhooks import Webhook
 from ocf.runtime.crds import VersionedResource
@@ -26,7 +28,7 @@ from ocf.runtime.operator.owner_type import OwnerType
 from ocf.runtime.operator.types import Cleanup, Components, Report
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.runtime.rbac.rules import EVENTS, policy_rules
-from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
+from ocf.runtime.workqueue.queue import RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
 
 __all__ = ["Kind", "Operator", "Watch"]

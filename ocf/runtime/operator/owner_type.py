@@ -8,7 +8,8 @@ from typing import Generic, TypeVar, cast
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, ObjectKey, describe_invalid
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.model_errors import describe_invalid
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.crds.versioned_resource import VersionedResource
 from ocf.runtime.crds.versions import resource_version

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from ocf.cluster import Cluster
-from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconcile_each, reconciling
+from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconciling
+from ocf.component.parallel import reconcile_each
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import annotate_span, requeue_attributes
 from ocf.errors import ManifestError, ReconcileError, failure_text

@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
-from ocf.cluster import (
-    DEFAULT_LIST_OPTIONS,
-    Cluster,
-    InterceptingCluster,
-    ListOptions,
-    ObjectList,
-    PatchOptions,
-    Request,
-    Subresource,
-    Verb,
-)
+from ocf.cluster import Cluster, InterceptingCluster, ListOptions, ObjectList, PatchOptions, Request, Subresource, Verb
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.interceptor import key_of, requested_key
+from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS
 from ocf.errors import ConflictError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator.observed_versions import ListScope, ObservedVersions

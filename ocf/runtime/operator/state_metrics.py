@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from ocf.cluster.cache import InformerState
+    from ocf.cluster.cache.informer import InformerState
 
 __all__ = ["CacheView", "StateMetrics"]
 

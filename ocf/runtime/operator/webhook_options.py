@@ -16,7 +16,8 @@ from ocf.cluster import Cluster
 from ocf.errors import ApiError, BuildError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
-from ocf.runtime.admission import CertificateSource, Webhooks
+from ocf.runtime.admission import Webhooks
+from ocf.runtime.admission.certificate_source import CertificateSource
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules, secret_key
 from ocf.runtime.admission.webhook_configurations import (
     Service,
@@ -31,7 +32,7 @@ from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
-    from ocf.runtime.admission import WebhookServer
+    from ocf.runtime.admission.server import WebhookServer
 
 __all__ = ["WebhookOptions", "serving_webhooks"]
 

@@ -4,9 +4,11 @@ The semantics are those of client-go's `util/workqueue`. Time is that of the run
 time (`ocf.testing.run_in_virtual_time`) covers hours at once.
 """
 
-from ocf.concepts.backoff import ExponentialBackoff
-from ocf.runtime.workqueue.metrics import QueueMetrics
-from ocf.runtime.workqueue.queue import FixedDelay, RateLimiter, WorkQueue
-from ocf.runtime.workqueue.workers import asked_delay, work
+from ocf.runtime.workqueue.queue import FixedDelay, WorkQueue
+from ocf.runtime.workqueue.workers import work
 
-__all__ = ["ExponentialBackoff", "FixedDelay", "QueueMetrics", "RateLimiter", "WorkQueue", "asked_delay", "work"]
+__all__ = [
+    "FixedDelay",
+    "WorkQueue",
+    "work",
+]

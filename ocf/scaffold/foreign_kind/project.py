@@ -10,8 +10,9 @@ from importlib.resources import files
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, dump_document, redacted
+from ocf.objects import Manifest, dump_document
 from ocf.objects.name_validation import qualified_name
+from ocf.objects.redaction import redacted
 from ocf.scaffold.foreign_kind.definition import ForeignKind
 from ocf.scaffold.foreign_kind.description import ClassModel, Model
 from ocf.scaffold.foreign_kind.names import module_name

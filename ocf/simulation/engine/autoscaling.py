@@ -3,15 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    Calculation,
-    History,
-    HpaCondition,
-    Rule,
-    Settings,
-    Trace,
-)
+from ocf.autoscaling.algorithm import Autoscaler, History, Rule, Settings
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.autoscaling.algorithm.trace import Trace
 from ocf.simulation.engine.clock import SECOND, Clock
 from ocf.simulation.engine.known_conditions import KnownConditions
 from ocf.simulation.engine.moments import Explained, Memory, Moment, Subject

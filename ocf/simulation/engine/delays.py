@@ -3,7 +3,7 @@
 from random import Random
 
 from ocf.simulation.engine.clock import microseconds
-from ocf.simulation.scenario import Delay
+from ocf.simulation.scenario.workload import Delay
 
 __all__ = ["drawn", "exponential"]
 

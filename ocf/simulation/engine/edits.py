@@ -7,7 +7,7 @@ from ocf.autoscaling.algorithm import Autoscaler, Metric
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.objects import Manifest
 from ocf.simulation.engine.clock import microseconds
-from ocf.simulation.scenario import HpaEdit
+from ocf.simulation.scenario.scenario import HpaEdit
 
 __all__ = ["Edit", "edits_of", "placed_metrics"]
 

@@ -1,6 +1,7 @@
 """Conditions that full syncs have set, for the syncs that are computed from counts."""
 
-from ocf.autoscaling.algorithm import Decision, HpaCondition, Rule
+from ocf.autoscaling.algorithm import Decision, Rule
+from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.autoscaling.algorithm.status_builder import rescale_message, rescale_reason
 
 __all__ = ["KnownConditions", "Limited"]

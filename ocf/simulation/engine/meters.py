@@ -8,7 +8,7 @@ from ocf.autoscaling.algorithm import Metric
 from ocf.errors import ConfigError
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
 from ocf.simulation.measures.instant_latency import LatencyModel
-from ocf.simulation.scenario import Signal, SignalSource, Workload
+from ocf.simulation.scenario.workload import Signal, SignalSource, Workload
 
 __all__ = ["Meter", "amount", "container_of", "meters_of"]
 

@@ -13,19 +13,19 @@ from ocf.autoscaling.algorithm import (
     Autoscaler,
     Decision,
     History,
-    HpaCondition,
-    MetricValues,
     Pod,
     Recommendation,
     Sample,
     Scale,
-    ScaleEvent,
     Settings,
     Snapshot,
     Status,
     Unavailable,
     decide,
 )
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.algorithm.snapshot import MetricValues
+from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.schema.metric_sources import METRIC_SOURCES
 from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.meters import Meter
@@ -149,7 +149,8 @@ class Explained(Sequence[str]):
 
     def _rendered(self) -> tuple[str, ...]:
         if self._lines is None:
-            from ocf.autoscaling.explain import explain_decision, render_steps
+            from ocf.autoscaling.explain.explanation import explain_decision
+            from ocf.autoscaling.explain.text import render_steps
 
             decision, history = self._moment.decide(self._subject)
             explained = explain_decision(decision, history, settings=self._subject.settings)

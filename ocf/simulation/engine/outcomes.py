@@ -2,16 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    Decision,
-    History,
-    HpaCondition,
-    Rule,
-    apply_behavior_limits,
-    apply_limits,
-    hold,
-)
+from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Rule, apply_behavior_limits, apply_limits, hold
+from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.simulation.engine.clock import NEVER, microseconds
 from ocf.simulation.engine.known_conditions import KnownConditions, Limited
 from ocf.simulation.engine.moments import Subject

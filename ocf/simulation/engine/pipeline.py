@@ -18,7 +18,8 @@ from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.engine.simulated_pods import SimulatedPod
-from ocf.simulation.scenario import MetricsPipeline, SignalSource
+from ocf.simulation.scenario.controller import MetricsPipeline
+from ocf.simulation.scenario.workload import SignalSource
 
 __all__ = ["Pipeline", "Times"]
 

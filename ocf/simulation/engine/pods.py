@@ -12,7 +12,7 @@ from ocf.autoscaling.algorithm import Container, Pod
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
 from ocf.simulation.engine.delays import drawn
 from ocf.simulation.engine.simulated_pods import FULLY_WARM, SimulatedPod, deletion_rank, seen_pod, warm_up
-from ocf.simulation.scenario import Delay, Workload
+from ocf.simulation.scenario.workload import Delay, Workload
 
 if TYPE_CHECKING:
     from ocf.simulation.engine.nodes.scheduler import Scheduler

@@ -8,20 +8,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from ocf.autoscaling.algorithm import (
-    Calculation,
-    CalculatorInputs,
-    PodGroups,
-    Rule,
-    Unavailable,
-    average_of_totals,
-    from_total,
-    from_total_per_pod,
-    group_pods,
-    tolerances_of,
-    utilization_of_totals,
-)
+from ocf.autoscaling.algorithm import CalculatorInputs, Rule, Unavailable, from_total, from_total_per_pod, group_pods
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
+from ocf.autoscaling.algorithm.decide import tolerances_of
+from ocf.autoscaling.algorithm.pod_groups import PodGroups
+from ocf.autoscaling.algorithm.replica_calculator import Calculation, average_of_totals, utilization_of_totals
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.moments import Subject

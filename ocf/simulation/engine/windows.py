@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from ocf.autoscaling.algorithm import Autoscaler, Settings, downscale_window
+from ocf.autoscaling.algorithm import Autoscaler, Settings
+from ocf.autoscaling.algorithm.normalize import downscale_window
 from ocf.simulation.engine.clock import microseconds
 
 __all__ = ["KeptRecommendations", "Windows"]

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.objects import format_path, get_field
 from ocf.objects.json_syntax import json_problem
+from ocf.objects.paths import format_path, get_field
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import JsonLoad, Row
 from ocf.simulation.load.json_lines import line_of

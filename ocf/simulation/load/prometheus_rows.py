@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ocf.objects import format_path, get_field
+from ocf.objects.paths import format_path, get_field
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import PrometheusLoad, Row
 from ocf.simulation.load.json_lines import line_of

@@ -14,7 +14,9 @@ from ocf.simulation.measures.nodes import nodes
 from ocf.simulation.measures.overload import overload
 from ocf.simulation.measures.resources import resources, scaling
 from ocf.simulation.result import SimulationResult
-from ocf.simulation.scenario import Objectives, Scenario, Workload
+from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.objectives import Objectives
+from ocf.simulation.scenario.workload import Workload
 
 __all__ = ["check_name", "measure", "run_latencies", "with_measures"]
 
@@ -51,7 +53,7 @@ def measure(
     Example:
         >>> from array import array
         >>> from datetime import UTC, datetime
-        >>> from ocf.simulation import Columns
+        >>> from ocf.simulation.result import Columns
         >>> rows = Columns(
         ...     time=array("d", [0, 900]),
         ...     demand=array("q", [4, 2]),

@@ -7,7 +7,7 @@ from operator import mul
 from typing import Final
 
 from ocf.simulation.result import Columns, ScalingAction
-from ocf.simulation.scenario import Prices
+from ocf.simulation.scenario.objectives import Prices
 
 __all__ = ["FLAP_SECONDS", "resources", "scaling"]
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from ocf.simulation.measures.formatting import duration_text, value_text
 from ocf.simulation.measures.measuring import run_latencies
 from ocf.simulation.result import SimulationResult
-from ocf.simulation.scenario import Objectives, Scenario, Workload
+from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.objectives import Objectives
+from ocf.simulation.scenario.workload import Workload
 
 __all__ = ["ObjectiveVerdict", "verdicts"]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Metric,
-    MetricValues,
     Sample,
     Unavailable,
     read_external,
@@ -14,8 +13,10 @@ from ocf.autoscaling.algorithm import (
     read_pods,
     read_resource,
 )
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.errors import ConfigError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.recording.format import State, read_states

@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
 
 __all__ = ["difference", "identity", "reduced"]
 

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from ocf.autoscaling.explain.html_page import html_page
 from ocf.autoscaling.explain.svg import element, path, picture
-from ocf.simulation.measures import MEASURES, Measure, duration_text, value_text
+from ocf.simulation.measures.catalog import MEASURES, Measure
+from ocf.simulation.measures.formatting import duration_text, value_text
 from ocf.simulation.report.actions import action_data, actions_table, groups_table, whole
 from ocf.simulation.report.bands import Band
 from ocf.simulation.report.charts import Chart, charts_of

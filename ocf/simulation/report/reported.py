@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ocf.simulation.measures import ObjectiveVerdict, verdicts, with_measures
+from ocf.simulation.measures import with_measures
+from ocf.simulation.measures.verdicts import ObjectiveVerdict, verdicts
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from ocf.autoscaling.explain.svg import element, line, path, rect, round_step, text
-from ocf.simulation.measures import number_text
+from ocf.simulation.measures.formatting import number_text
 from ocf.simulation.report.bands import Band, shortened
 from ocf.simulation.report.charts import Chart, Series
 from ocf.simulation.report.reported import Reported

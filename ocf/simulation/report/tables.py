@@ -6,7 +6,9 @@ from datetime import timedelta
 from html import escape
 from typing import Final
 
-from ocf.simulation.measures import Measure, group_totals, number_text, value_text
+from ocf.simulation.measures import group_totals
+from ocf.simulation.measures.catalog import Measure
+from ocf.simulation.measures.formatting import number_text, value_text
 from ocf.simulation.report.charts import Chart, Series
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import Sampled
@@ -25,7 +27,7 @@ def best(measure: Measure, values: Sequence[float | None]) -> frozenset[int]:
     """Return the numbers of the runs with the best value; none where all are alike, or no direction is better.
 
     Example:
-        >>> from ocf.simulation.measures import MEASURES
+        >>> from ocf.simulation.measures.catalog import MEASURES
         >>> sorted(best(MEASURES["pod_hours"], [3.0, 2.0, 2.0, None]))
         [1, 2]
     """

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ocf.simulation.measures import MEASURES, duration_text, number_text, value_text
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.measures.formatting import duration_text, number_text, value_text
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import part_means
 from ocf.simulation.result import SimulationResult
@@ -64,7 +65,7 @@ def chart_lines(result: SimulationResult) -> Iterator[str]:
     Example:
         >>> from array import array
         >>> from datetime import UTC, datetime
-        >>> from ocf.simulation import Columns
+        >>> from ocf.simulation.result import Columns
         >>> rows = Columns(time=array("d", [0, 60]), ready=array("q", [1, 3]), demand=array("q", [2, 3]))
         >>> run = SimulationResult(name="web", start=datetime(2026, 1, 1, tzinfo=UTC), duration=120, columns=rows)
         >>> [line.split("│")[0].strip() for line in chart_lines(run)][1:3]

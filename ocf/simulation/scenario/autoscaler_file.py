@@ -7,7 +7,8 @@ from typing import Final
 from ocf.autoscaling import default, validate
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects import Manifest, load_documents
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import FieldProblem
-from ocf.objects import Manifest, format_path
+from ocf.objects import Manifest
 from ocf.objects.durations import format_duration
+from ocf.objects.paths import format_path
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.scenario.autoscaler_file import checked_hpa
 from ocf.simulation.scenario.checks import missing_inputs

@@ -8,7 +8,8 @@ from ocf.autoscaling import default
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
-from ocf.objects import Manifest, Quantity, dump_document, get_field
+from ocf.objects import Manifest, Quantity, dump_document
+from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS
 
 __all__ = ["initial_scenario", "target_requests"]

@@ -4,22 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.nodegroups import (
-    Catalog,
-    ClusterSnapshot,
-    InstanceType,
-    Misfit,
-    Node,
-    NodeGroup,
-    Offering,
-    Resources,
-    ScaleDownPolicy,
-    SnapshotPod,
-    TypeChoice,
-    fits,
-)
+from ocf.nodegroups import Catalog, ClusterSnapshot, InstanceType, Node, NodeGroup, Offering, Resources, fits
+from ocf.nodegroups.model import ScaleDownPolicy, TypeChoice
 from ocf.nodegroups.packing import fill, prepare
-from ocf.nodegroups.snapshot import PodShape
+from ocf.nodegroups.predicates import Misfit
+from ocf.nodegroups.snapshot import PodShape, SnapshotPod
 from ocf.nodegroups.snapshot.fields import Fields
 from ocf.nodegroups.snapshot.resources import pod_requests, to_resources
 from ocf.objects import Manifest, Quantity

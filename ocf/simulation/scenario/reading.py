@@ -8,14 +8,15 @@ from pydantic import ValidationError
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError, FieldProblem, ManifestError
-from ocf.objects import Manifest, format_path, load_document
+from ocf.objects import Manifest, load_document
+from ocf.objects.paths import format_path
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem
-from ocf.simulation.load import FileLoad
+from ocf.simulation.load.files import FileLoad
 from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems, written_path
-from ocf.simulation.recording import is_recording
+from ocf.simulation.recording.format import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
 from ocf.simulation.scenario.checks import ScenarioProblem, contradictions, missing_inputs
 from ocf.simulation.scenario.edits import checked_edits

@@ -8,7 +8,8 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric, Pod
 from ocf.autoscaling.targets.pod_resources import read_pods
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.input_errors import InputError, InputProblem

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 
 from ocf.simulation.fields import Instant, Model, Period, PositivePeriod
-from ocf.simulation.load import Loads
+from ocf.simulation.load.loads import Loads
 from ocf.simulation.scenario.controller import HpaControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
 from ocf.simulation.scenario.objectives import Objectives

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from statistics import fmean
 
-from ocf.simulation.measures import MEASURES
+from ocf.simulation.measures.catalog import MEASURES
 from ocf.simulation.tuning.objectives import Objective
 
 __all__ = ["Across", "combined"]

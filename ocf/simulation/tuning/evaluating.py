@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from ocf.errors import ConfigError
 from ocf.simulation.engine import Shared, simulate
-from ocf.simulation.measures import MEASURES, Group, MeasureUnit, measure
+from ocf.simulation.measures import measure
+from ocf.simulation.measures.catalog import MEASURES, Group, MeasureUnit
 from ocf.simulation.result import Columns, GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.checks import has_prices

@@ -7,7 +7,8 @@ from math import ceil, floor
 from typing import Final
 
 from ocf.autoscaling.explain.svg import circle, element, line, picture, round_step, text
-from ocf.simulation.measures import MEASURES, value_text
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.measures.formatting import value_text
 from ocf.simulation.tuning.tables import setting_text, short_names
 from ocf.simulation.tuning.tuned import Member, Tuned
 

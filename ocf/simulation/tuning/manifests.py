@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.errors import ManifestError
-from ocf.objects import FieldPath, Manifest, dump_document, get_field, load_documents
+from ocf.objects import Manifest, dump_document
+from ocf.objects.documents import load_documents
+from ocf.objects.paths import FieldPath, get_field
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND
 from ocf.simulation.tuning.problem import InvalidCandidate, with_value

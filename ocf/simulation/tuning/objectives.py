@@ -6,8 +6,9 @@ from math import hypot, inf
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.simulation.measures import MEASURES, check_name
-from ocf.simulation.scenario import Objectives
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.measures.measuring import check_name
+from ocf.simulation.scenario.objectives import Objectives
 
 __all__ = ["Objective", "dominates", "front_of", "parse_objectives", "ranked", "scenario_requirements"]
 

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from ocf.autoscaling import default
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError
-from ocf.objects import FieldPath, Manifest, copy_json, format_path, get_field, with_field
+from ocf.objects import Manifest, copy_json
+from ocf.objects.paths import FieldPath, format_path, get_field, with_field
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.model_problems import model_problems

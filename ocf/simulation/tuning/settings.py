@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.objects import FieldPath, format_path
+from ocf.objects.paths import FieldPath, format_path
 from ocf.objects.yaml_places import split_path
 
 __all__ = ["TunedSetting", "choice_setting", "range_setting"]

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.simulation.measures import MEASURES, value_text
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.measures.formatting import value_text
 from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.tuned import Finalist, Tuned
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ocf.objects import Manifest
-from ocf.simulation.measures import Expression
+from ocf.simulation.measures.expressions import Expression
 from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.objectives import Objective, dominates
 from ocf.simulation.tuning.problem import Candidate

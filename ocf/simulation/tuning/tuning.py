@@ -9,7 +9,7 @@ from typing import Final
 
 import ocf
 from ocf.errors import ConfigError
-from ocf.simulation.measures import Expression
+from ocf.simulation.measures.expressions import Expression
 from ocf.simulation.tuning.across import Across, combined
 from ocf.simulation.tuning.effects import effects_of, neighbours
 from ocf.simulation.tuning.evaluating import Evaluation, Task, check_measures

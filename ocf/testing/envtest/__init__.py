@@ -5,8 +5,10 @@ fixtures of `ocf.testing.plugin`; without it, `ControlPlane`. Importing this pac
 else that only a running control plane needs.
 """
 
-from ocf.testing.envtest.binaries import Program, Programs, find_programs
 from ocf.testing.envtest.controllers import ControllerName
 from ocf.testing.envtest.controlplane import ControlPlane
 
-__all__ = ["ControlPlane", "ControllerName", "Program", "Programs", "find_programs"]
+__all__ = [
+    "ControlPlane",
+    "ControllerName",
+]

@@ -5,7 +5,8 @@ A `MetricsStub` registers itself at the API server for `metrics.k8s.io`, `custom
 to kubectl, and to any other client.
 """
 
-from ocf.testing.metrics_stub.handlers import MetricsQuery
 from ocf.testing.metrics_stub.server import MetricsStub
 
-__all__ = ["MetricsQuery", "MetricsStub"]
+__all__ = [
+    "MetricsStub",
+]

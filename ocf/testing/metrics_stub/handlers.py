@@ -8,7 +8,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock
-from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
 from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf.testing.fake_metrics import FakeMetricsClient

@@ -14,8 +14,9 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ConfigError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import is_condition_true
+from ocf.objects.paths import get_field
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.certificates import Authority
 from ocf.testing.fake_metrics import FakeMetricsClient

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.manifests import Project
 from ocf.manifests.helm_templates import KUBERNETES, in_release
+from ocf.manifests.install_options import Project
 from ocf.objects import dump_document
 from scripts.generate.charts.common import chart_values
 from scripts.generate.charts.controller import ChartedController, controller_templates

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ocf.cli.hpa_controller import FEATURE_GATES, hpa_controller
-from ocf.controllers.hpa import (
-    NAME,
-    TARGETS,
-    HpaInstallation,
-    Mode,
-    ScalableResource,
-    cluster_role,
-    installation_manifests,
-)
+from ocf.controllers.hpa import NAME, TARGETS, Mode, cluster_role
 from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.manifests import HpaInstallation, ScalableResource, installation_manifests
 from ocf.manifests.helm_templates import NAMESPACE
 from ocf.objects import Manifest
 from ocf.runtime.rbac import lease_rules, roles

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ocf.simulation.measures import duration_text, number_text
+from ocf.simulation.measures.formatting import duration_text, number_text
 from scripts.record.dashboard_parts.prometheus import Query, Series
 from scripts.record.dashboard_parts.run import END, SCRAPE_INTERVAL, START
 from tests.runtime.monitoring.queries import sent

@@ -20,10 +20,11 @@ from prometheus_client import generate_latest
 from ocf.cluster import PatchOptions, PatchType, Request
 from ocf.cluster.cache import CacheTiming
 from ocf.cluster.interceptor import InterceptingCluster
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Manager, ManagerOptions, running
-from ocf.runtime.workqueue import ExponentialBackoff
+from ocf.runtime.operator import ManagerOptions, running
+from ocf.runtime.operator.manager import Manager
 from ocf.testing import LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from ocf_server.controllers.settings import ControllerSettings

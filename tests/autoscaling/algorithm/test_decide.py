@@ -12,7 +12,6 @@ from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
     History,
-    HpaCondition,
     Metric,
     MetricTarget,
     Recommendation,
@@ -26,7 +25,8 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     decide,
 )
-from ocf.objects import LabelSelector
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.objects.selectors import LabelSelector
 
 Maker = Callable[..., Snapshot]
 QUEUE = Metric("External", "queue", MetricTarget("Value", value=1000))

@@ -3,17 +3,10 @@
 import pytest
 
 from ocf.autoscaling import FeatureGates
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    HpaCondition,
-    Metric,
-    MetricTarget,
-    Scale,
-    Settings,
-    Unavailable,
-    early_exit_rule,
-)
+from ocf.autoscaling.algorithm import Autoscaler, Metric, MetricTarget, Scale, Settings, Unavailable
+from ocf.autoscaling.algorithm.early_exit import early_exit_rule
 from ocf.autoscaling.algorithm.rules import Rule
+from ocf.autoscaling.algorithm.status import HpaCondition
 
 QUEUE = Metric("External", "queue", MetricTarget(value=10_000))
 CPU = Metric("Resource", "cpu", MetricTarget(utilization=50))

@@ -13,7 +13,6 @@ from ocf.autoscaling.algorithm import (
     Behavior,
     History,
     Recommendation,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
@@ -22,7 +21,7 @@ from ocf.autoscaling.algorithm import (
     stabilize,
     stabilize_with_behavior,
 )
-from ocf.autoscaling.algorithm.history import ZERO_TIME, add_scale_event, change_within, window_start
+from ocf.autoscaling.algorithm.history import ZERO_TIME, ScaleEvent, add_scale_event, change_within, window_start
 from ocf.autoscaling.algorithm.status_builder import MESSAGES
 
 TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"

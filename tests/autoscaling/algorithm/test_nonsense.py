@@ -14,7 +14,6 @@ from ocf.autoscaling.algorithm import (
     Decision,
     Metric,
     MetricTarget,
-    MetricValues,
     Pod,
     Readiness,
     Sample,
@@ -27,6 +26,7 @@ from ocf.autoscaling.algorithm import (
     read_pods,
     read_resource,
 )
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 REPLICAS: Final = 4

@@ -10,19 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import (
-    Container,
-    Pod,
-    PodGroups,
-    PodLevelResources,
-    Readiness,
-    Sample,
-    Settings,
-    Unavailable,
-    group_pods,
-    pod_requests,
-)
-from ocf.autoscaling.algorithm.pod_groups import is_unready, measured_samples
+from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Settings, Unavailable, group_pods, pod_requests
+from ocf.autoscaling.algorithm.pod import PodLevelResources
+from ocf.autoscaling.algorithm.pod_groups import PodGroups, is_unready, measured_samples
 from tests.autoscaling.algorithm.test_properties import NOON, PODS, SAMPLES
 
 _SETTINGS = Settings()

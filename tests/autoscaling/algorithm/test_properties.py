@@ -12,16 +12,13 @@ from ocf.autoscaling.algorithm import (
     Behavior,
     Container,
     History,
-    HpaCondition,
     Metric,
     MetricTarget,
     Pod,
-    PodLevelResources,
     Readiness,
     Recommendation,
     Sample,
     Scale,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
@@ -30,7 +27,10 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     decide,
 )
-from ocf.objects import LabelSelector
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.algorithm.pod import PodLevelResources
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.objects.selectors import LabelSelector
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 INT32: Final = st.integers(-(2**31), 2**31 - 1) | st.integers(-3, 30)

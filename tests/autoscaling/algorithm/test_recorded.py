@@ -20,17 +20,18 @@ from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Decision,
     History,
-    MetricValues,
     Recommendation,
     Rule,
     Sample,
-    ScaleEvent,
     Settings,
     Snapshot,
     Unavailable,
     decide,
 )
-from ocf.objects import LabelSelector, Quantity
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.algorithm.snapshot import MetricValues
+from ocf.objects import Quantity
+from ocf.objects.selectors import LabelSelector
 from ocf.schema.kubernetes import RELEASES
 
 DATA: Final = Path(__file__).parent / "data"

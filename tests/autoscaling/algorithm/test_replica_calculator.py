@@ -11,7 +11,6 @@ import pytest
 
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
-    Calculation,
     CalculatorInputs,
     Pod,
     Rule,
@@ -25,7 +24,7 @@ from ocf.autoscaling.algorithm import (
     from_utilization,
 )
 from ocf.autoscaling.algorithm.arithmetic import INT32_MAX, INT64_MAX
-from ocf.autoscaling.algorithm.replica_calculator import sum_series
+from ocf.autoscaling.algorithm.replica_calculator import Calculation, sum_series
 
 TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

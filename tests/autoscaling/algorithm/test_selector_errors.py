@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm.hpa_spec import selector_error
 from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 NAMES = st.one_of(st.sampled_from(["app", "", "-app", "a b", "example.com/app", "/app", "a/b/c", "x" * 64]))
 OPERATORS = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Near", ""])

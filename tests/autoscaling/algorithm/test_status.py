@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import HpaCondition, Metric, MetricStatus, MetricTarget, Status
+from ocf.autoscaling.algorithm import Metric, MetricTarget, Status
+from ocf.autoscaling.algorithm.status import HpaCondition, MetricStatus
 from ocf.autoscaling.algorithm.status import _comparable as comparable
 from ocf.objects import Manifest
 

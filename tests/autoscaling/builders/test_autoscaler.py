@@ -25,7 +25,8 @@ from kubernetes.client import (
 )
 from pydantic import BaseModel
 
-from ocf.autoscaling import FeatureGates, Renderable, Scalable, autoscale, default, lint, metrics, scaling, validate
+from ocf.autoscaling import FeatureGates, Scalable, autoscale, default, lint, metrics, scaling, validate
+from ocf.autoscaling.targets.targets import Renderable
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment as deployment_kind

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ocf.autoscaling import Code, metrics, scaling
+from ocf.autoscaling import metrics, scaling
+from ocf.autoscaling.linter.findings import Code
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "autoscaling" / "authoring.md").read_text(encoding="utf-8")
 

@@ -16,14 +16,15 @@ from ocf.autoscaling.algorithm import (
     MetricTarget,
     Recommendation,
     Scale,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
     Snapshot,
     decide,
 )
-from ocf.autoscaling.explain import Lever, explain, levers
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.explain import explain, levers
+from ocf.autoscaling.explain.levers import Lever
 from ocf.objects import Quantity
 from tests.autoscaling.explain.values import NOON, QUEUE, ago
 

@@ -22,7 +22,6 @@ from ocf.autoscaling.algorithm import (
     Recommendation,
     Sample,
     Scale,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
@@ -30,7 +29,10 @@ from ocf.autoscaling.algorithm import (
     decide,
     normalize,
 )
-from ocf.autoscaling.explain import HoldRelease, explain, first_release, with_total
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.explain import explain
+from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release
+from ocf.autoscaling.explain.thresholds import with_total
 from tests.autoscaling.explain.values import JUST, NOON, QUEUE, ago
 
 PERIOD: Final = timedelta(seconds=15)

@@ -9,27 +9,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given, settings
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    History,
-    Recommendation,
-    Scale,
-    ScaleEvent,
-    Settings,
-    Snapshot,
-    Status,
-)
-from ocf.autoscaling.explain import (
-    Explanation,
-    KnownHistory,
-    Section,
-    explain,
-    explain_unknown,
-    render,
-    standalone_svg,
-    timeline,
-    to_html,
-)
+from ocf.autoscaling.algorithm import Autoscaler, History, Recommendation, Scale, Settings, Snapshot, Status
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.explain import KnownHistory, explain, explain_unknown, render, standalone_svg, to_html
+from ocf.autoscaling.explain.explanation import Explanation
+from ocf.autoscaling.explain.text import Section
+from ocf.autoscaling.explain.timeline import timeline
 from tests.autoscaling.algorithm.test_properties import HISTORIES, NOON, SETTINGS, SNAPSHOTS
 from tests.autoscaling.explain.test_rendering import STATUSES
 from tests.autoscaling.explain.test_uncertainty import status_with

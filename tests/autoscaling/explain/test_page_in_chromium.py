@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ocf.autoscaling.explain import Explanation, KnownHistory, explain_unknown, to_html
+from ocf.autoscaling.explain import KnownHistory, explain_unknown, to_html
+from ocf.autoscaling.explain.explanation import Explanation
 from tests.autoscaling.algorithm.test_properties import NOON
 from tests.autoscaling.explain.test_page import held
 from tests.autoscaling.explain.test_uncertainty import status_with

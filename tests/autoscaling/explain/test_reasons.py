@@ -10,7 +10,6 @@ from ocf.autoscaling.algorithm import (
     Container,
     Metric,
     MetricTarget,
-    MetricValues,
     Pod,
     Readiness,
     Sample,
@@ -19,6 +18,7 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     decide,
 )
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.autoscaling.explain.reasons import reason_of
 from tests.autoscaling.explain.values import NOON, QUEUE
 

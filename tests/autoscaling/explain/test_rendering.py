@@ -8,19 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import History, HpaCondition, Settings, Snapshot, Status
-from ocf.autoscaling.explain import (
-    Explanation,
-    KnownHistory,
-    explain,
-    explain_unknown,
-    render,
-    render_text,
-    timeline,
-    to_json,
-)
+from ocf.autoscaling.algorithm import History, Settings, Snapshot, Status
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.autoscaling.explain import KnownHistory, explain, explain_unknown, render, to_json
 from ocf.autoscaling.explain.advice import advice
+from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import duration
+from ocf.autoscaling.explain.timeline import render_text, timeline
 from tests.autoscaling.algorithm.test_properties import HISTORIES, NOON, SETTINGS, SNAPSHOTS
 
 REASONS = ["ReadyForNewScale", "ScaleDownStabilized", "ScaleUpStabilized", "SucceededRescale", "FailedGetScale"]

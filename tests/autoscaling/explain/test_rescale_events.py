@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from ocf.autoscaling.explain import RescaleEvent, scaled_up
+from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
 from tests.autoscaling.explain.values import NOON
 
 UP: Final = "New size: 5; reason: external metric queue(nil) above target"

@@ -12,14 +12,14 @@ from ocf.autoscaling.algorithm import (
     History,
     Recommendation,
     Scale,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
     Snapshot,
     decide,
 )
-from ocf.autoscaling.explain import hold_of, policy_allowances
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.explain.stabilization_holds import hold_of, policy_allowances
 from tests.autoscaling.explain.values import JUST, NOON, QUEUE, ago
 
 MINUTE: Final = timedelta(minutes=1)

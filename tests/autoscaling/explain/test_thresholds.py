@@ -16,14 +16,12 @@ from ocf.autoscaling.algorithm import (
     History,
     Metric,
     MetricTarget,
-    MetricValues,
     Pod,
     Readiness,
     Recommendation,
     Rule,
     Sample,
     Scale,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
@@ -31,7 +29,9 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     decide,
 )
-from ocf.autoscaling.explain import MetricThresholds, metric_thresholds, with_total
+from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.algorithm.snapshot import MetricValues
+from ocf.autoscaling.explain.thresholds import MetricThresholds, metric_thresholds, with_total
 from tests.autoscaling.explain.values import NOON
 
 AGO: Final = st.integers(0, 400).map(lambda seconds: NOON - timedelta(seconds=seconds))

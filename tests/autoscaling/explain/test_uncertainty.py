@@ -12,14 +12,12 @@ from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
     History,
-    HpaCondition,
     Metric,
     MetricTarget,
     Pod,
     Readiness,
     Recommendation,
     Scale,
-    ScaleEvent,
     ScalingPolicy,
     ScalingRules,
     Settings,
@@ -27,16 +25,12 @@ from ocf.autoscaling.algorithm import (
     Status,
     decide,
 )
-from ocf.autoscaling.algorithm.history import change_within
-from ocf.autoscaling.explain import (
-    KnownHistory,
-    compatible_histories,
-    decision_range,
-    explain_unknown,
-    first_release,
-    render,
-    timeline,
-)
+from ocf.autoscaling.algorithm.history import ScaleEvent, change_within
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.autoscaling.explain import KnownHistory, explain_unknown, render
+from ocf.autoscaling.explain.next_syncs import first_release
+from ocf.autoscaling.explain.timeline import timeline
+from ocf.autoscaling.explain.uncertainty import compatible_histories, decision_range
 from tests.autoscaling.explain.values import NOON
 
 SETTINGS: Final = Settings(downscale_stabilization=timedelta(seconds=60))

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.client import V2HorizontalPodAutoscaler
 
-from ocf.autoscaling import Code, FeatureGates, Finding, Severity, autoscale, lint, metrics, validate
+from ocf.autoscaling import FeatureGates, Finding, Severity, autoscale, lint, metrics, validate
+from ocf.autoscaling.linter.findings import Code
 from ocf.errors import ManifestError
-from ocf.objects import Manifest, with_field
+from ocf.objects import Manifest
+from ocf.objects.paths import with_field
 
 FULL = {"requests": {"cpu": "500m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}}
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}

@@ -15,12 +15,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ocf.autoscaling import Code, FeatureGates, Finding, default, lint
+from ocf.autoscaling import FeatureGates, Finding, default, lint
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Decision,
     History,
-    MetricValues,
     Sample,
     Settings,
     Snapshot,
@@ -28,8 +27,11 @@ from ocf.autoscaling.algorithm import (
     decide,
     read_resource,
 )
+from ocf.autoscaling.algorithm.snapshot import MetricValues
+from ocf.autoscaling.linter.findings import Code
 from ocf.autoscaling.linter.scale_down_time import scale_down_seconds
-from ocf.objects import LabelSelector, Manifest, Quantity
+from ocf.objects import Manifest, Quantity
+from ocf.objects.selectors import LabelSelector
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SYNC: Final = timedelta(seconds=15)

@@ -27,7 +27,8 @@ from ocf.autoscaling import (
     validate_status,
 )
 from ocf.errors import ManifestError
-from ocf.objects import Manifest, copy_json, format_path, parse_path
+from ocf.objects import Manifest, copy_json
+from ocf.objects.paths import format_path, parse_path
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 
 CORPUS: Final = Path(__file__).with_name("data") / "hpa_corpus.json.xz"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ocf.autoscaling.explain import DecisionRange, KnownHistory, decision_range
+from ocf.autoscaling.explain import KnownHistory
+from ocf.autoscaling.explain.uncertainty import DecisionRange, decision_range
 from ocf.controllers.hpa.snapshot import HpaSnapshot
 from ocf.objects.timestamps import parse_time
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cli.nodegroups.providers import ProviderChoice, ProviderName, read_credentials
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
-from ocf.objects import load_documents
+from ocf.objects.documents import load_documents
 from ocf_server import EmbeddedCluster
 from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, contrast, measured
 

@@ -22,8 +22,8 @@ from ocf.controllers.hpa.snapshot import SubresourceScaleGetter
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.simulation import load_series
-from ocf.simulation.recording import read_states
-from ocf.simulation.scenario import recorded_scenario
+from ocf.simulation.recording.format import read_states
+from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster

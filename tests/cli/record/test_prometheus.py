@@ -23,7 +23,7 @@ from ocf.cli.record.prometheus import Access, Ranges, open_prometheus, record_ra
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, Quantity
 from ocf.simulation import load_series, read_scenario, simulate
-from ocf.simulation.recording import State, read_states
+from ocf.simulation.recording.format import State, read_states
 from ocf.simulation.recording.prometheus import Matrix, SeriesSelection, Steps
 from tests.cli.record.prometheus_answers import FAILING, Answer, PrometheusStub, Question, hpa, load
 from tests.simulation.recording.prometheus_series import (

@@ -18,9 +18,9 @@ from ocf.cli.simulate import files as simulate_files
 from ocf.cli.simulate import init as simulate_init
 from ocf.cli.simulate import run as simulate_run
 from ocf.objects import Manifest, load_document
-from ocf.simulation import SimulationResult
-from ocf.simulation.measures import MEASURES, Group
+from ocf.simulation.measures.catalog import MEASURES, Group
 from ocf.simulation.report.rows import COLUMN_NAMES
+from ocf.simulation.result import SimulationResult
 
 WEB: Final = """\
 name: web

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.simulation import parse_scenario
-from ocf.simulation.measures import MEASURES, MeasureUnit
+from ocf.simulation.measures.catalog import MEASURES, MeasureUnit
 from ocf.simulation.report.rows import COLUMN_NAMES, NODE_COLUMN_NAMES
 from scripts.generate.real_load import PICTURE, of_page, render
 from tests.cli.github_action import run_action

@@ -17,9 +17,10 @@ from ocf.cli.app import app
 from ocf.cli.tune import executors
 from ocf.cli.tune import run as tune_run
 from ocf.objects import load_document
-from ocf.simulation.measures import MEASURES
-from ocf.simulation.tuning import SearchFile, evaluator
+from ocf.simulation.measures.catalog import MEASURES
+from ocf.simulation.tuning import evaluator
 from ocf.simulation.tuning.evaluating import evaluate
+from ocf.simulation.tuning.search import SearchFile
 from tests.cli.simulate.test_command import WEB
 
 UTILIZATION: Final = "spec.metrics[0].resource.target.averageUtilization"

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.tune import executors
-from ocf.simulation.tuning import SamplerName
+from ocf.simulation.tuning.samplers import SamplerName
 from tests.cli.page_commands import run_commands
 from tests.docs.test_words import rows
 

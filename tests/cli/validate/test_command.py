@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.manifest_files import read_documents
-from ocf.objects import load_documents
+from ocf.objects.documents import load_documents
 
 if TYPE_CHECKING:
     from click.testing import Result

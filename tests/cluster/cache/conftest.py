@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from ocf.cluster import (
-    DEFAULT_DELETE_OPTIONS,
-    DEFAULT_LIST_OPTIONS,
     ApplyCache,
     DeleteOptions,
     ListOptions,
@@ -21,8 +19,9 @@ from ocf.cluster import (
     WatchOptions,
 )
 from ocf.cluster.cache import CachedCluster, CacheTiming
+from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.testing import VirtualLoop
+from ocf.testing.virtual_time import VirtualLoop
 from ocf_server import CustomKind, EmbeddedCluster
 
 

@@ -17,11 +17,11 @@ from ocf.cluster import (
     ObjectList,
     PatchOptions,
     PatchType,
-    Preconditions,
     Subresource,
     Verb,
     WatchOptions,
 )
+from ocf.cluster.protocol import Preconditions
 from ocf.errors import (
     AlreadyExistsError,
     ApiError,
@@ -31,7 +31,8 @@ from ocf.errors import (
     NotFoundError,
     ServerError,
 )
-from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.selectors import LabelSelector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import EventType, PatchOptions, PatchType, Verb, WatchEvent
+from ocf.cluster import PatchOptions, PatchType, Verb, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.cache.store import Store
+from ocf.cluster.protocol import EventType
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.objects import ObjectKey
 from ocf_server import EmbeddedCluster

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ocf.cluster import Cluster
-from ocf.cluster.cache import CachedCluster, Projection
+from ocf.cluster.cache import CachedCluster
+from ocf.cluster.cache.projection import Projection
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
 

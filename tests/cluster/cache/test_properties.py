@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster.protocol import Preconditions
 from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
 from ocf.objects import Manifest
 from ocf.testing import run_in_virtual_time

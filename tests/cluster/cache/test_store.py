@@ -2,10 +2,11 @@
 
 import pytest
 
-from ocf.cluster import EventType, WatchEvent
+from ocf.cluster import WatchEvent
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.store import Store
+from ocf.cluster.protocol import EventType
 from ocf.objects import Manifest
 
 WEB: NamespacedName = ("shop", "web")

@@ -5,10 +5,11 @@ from contextlib import aclosing
 
 import pytest
 
-from ocf.cluster import EventType, WatchEvent
+from ocf.cluster import WatchEvent
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import CacheChange, Subscription
+from ocf.cluster.protocol import EventType
 from ocf.objects import Manifest
 
 

@@ -17,16 +17,15 @@ from ocf.cluster import (
     ApplyCache,
     Cluster,
     DeleteOptions,
-    EventType,
     ListOptions,
     PatchOptions,
     PatchType,
-    Preconditions,
     Propagation,
     Subresource,
     WatchOptions,
 )
 from ocf.cluster.client import ApiServerCluster
+from ocf.cluster.protocol import EventType, Preconditions
 from ocf.errors import (
     ApiError,
     BadRequestError,

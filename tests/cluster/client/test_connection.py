@@ -14,9 +14,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from ocf.cluster.client import ExecConfig, RestConfig
+from ocf.cluster.client import RestConfig
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.requests import HttpRequest
+from ocf.cluster.client.rest_config import ExecConfig
 from ocf.errors import BadRequestError, ConfigError, ForbiddenError, ServerError
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ import yaml
 from aiohttp import web
 
 from ocf.cluster import ListOptions, WatchOptions
-from ocf.cluster.client import ApiServerCluster, ExecConfig, Impersonation, RestConfig
+from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.credentials import Credential, Credentials
 from ocf.cluster.client.exec_plugin import parse_credential
 from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
+from ocf.cluster.client.rest_config import ExecConfig
 from ocf.errors import ApiError, ConfigError, ServerError
 
 if TYPE_CHECKING:

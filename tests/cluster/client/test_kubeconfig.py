@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ocf.cluster.client import ExecConfig, Impersonation, RestConfig, TlsConfig
+from ocf.cluster.client import Impersonation, RestConfig, TlsConfig
 from ocf.cluster.client.kubeconfig import read_kubeconfig
+from ocf.cluster.client.rest_config import ExecConfig
 from ocf.errors import ConfigError
 
 HOST = "https://10.0.0.1:6443"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.cluster import EventType
 from ocf.cluster.client.responses import UnknownPathError, answer_error, read_event, read_list, read_object
+from ocf.cluster.protocol import EventType
 from ocf.errors import (
     AlreadyExistsError,
     ApiError,

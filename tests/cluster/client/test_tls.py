@@ -169,8 +169,8 @@ class TestRotation:
     async def test_a_plugin_rotates_its_certificate(
         self, authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from ocf.cluster.client import ExecConfig
         from ocf.cluster.client.exec_plugin import ExecCredential
+        from ocf.cluster.client.rest_config import ExecConfig
         from ocf.cluster.client.tls import KeyPair
 
         users = iter(["old", "new"])

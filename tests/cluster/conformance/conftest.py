@@ -24,7 +24,6 @@ import pytest_asyncio
 from ocf.cluster import (
     Cluster,
     DeleteOptions,
-    EventType,
     ListOptions,
     ObjectList,
     PatchOptions,
@@ -34,8 +33,10 @@ from ocf.cluster import (
     WatchOptions,
 )
 from ocf.cluster.client import ApiServerCluster
+from ocf.cluster.protocol import EventType
 from ocf.errors import ApiError, BadRequestError, NotFoundError, TooManyRequestsError, api_error
-from ocf.objects import Manifest, ObjectKey, load_document, load_documents
+from ocf.objects import Manifest, ObjectKey, load_document
+from ocf.objects.documents import load_documents
 from ocf.testing.envtest import ControllerName, ControlPlane
 from ocf.testing.plugin import RunControllers
 from ocf_server import EmbeddedCluster

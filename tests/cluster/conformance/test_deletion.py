@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster import EventType, Preconditions, Propagation, Subresource
+from ocf.cluster import Propagation, Subresource
+from ocf.cluster.protocol import EventType, Preconditions
 
 if TYPE_CHECKING:
     from tests.cluster.conformance.conftest import Env

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster import Preconditions, Subresource
+from ocf.cluster import Subresource
+from ocf.cluster.protocol import Preconditions
 from ocf.errors import ConflictError
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Preconditions, Subresource
+from ocf.cluster import Subresource
+from ocf.cluster.protocol import Preconditions
 from ocf.objects import Manifest
 from ocf.objects.timestamps import parse_time
 from tests.support import eventually

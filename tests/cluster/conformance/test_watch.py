@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import EventType
+from ocf.cluster.protocol import EventType
 from ocf.errors import ExpiredError
 
 if TYPE_CHECKING:

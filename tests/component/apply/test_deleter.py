@@ -19,7 +19,8 @@ from ocf.runtime.rbac import policy_rules
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.concepts import Resource, ResourceBuilder
+    from ocf.concepts import Resource
+    from ocf.concepts.resource import ResourceBuilder
     from ocf.objects import Manifest
     from tests.component.conftest import Env
 

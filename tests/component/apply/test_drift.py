@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
-from ocf.objects import Manifest, copy_json, split_api_version
+from ocf.objects import Manifest, copy_json
+from ocf.objects.manifest import split_api_version
 from ocf.schema.builtin import ANYTHING, builtin_resource, custom_object, struct
 
 MANAGER = "Shop/web/uid"

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.component import Action, Component, Finalizer, Result
+from ocf.component import Component, Finalizer, Result
+from ocf.component.status.results import Action
 from ocf.objects import ObjectKey, copy_json
 from ocf.primitives import configmap, deployment
 from tests.component.conftest import SHOP

@@ -11,18 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ocf import component
-from ocf.cluster import (
-    DEFAULT_DELETE_OPTIONS,
-    Cluster,
-    DeleteOptions,
-    ListOptions,
-    PatchOptions,
-    PatchType,
-    Verb,
-    WatchOptions,
-)
-from ocf.component import BEFORE_SUSPENSION, Component, Drift, Result, reconciling
-from ocf.concepts import Why
+from ocf.cluster import Cluster, DeleteOptions, ListOptions, PatchOptions, PatchType, Verb, WatchOptions
+from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS
+from ocf.component import BEFORE_SUSPENSION, Component, Result, reconciling
+from ocf.component.status.results import Drift
+from ocf.concepts.recorder import Why
 from ocf.errors import ReconcileError, ServerError
 from ocf.objects import ObjectKey
 from ocf.primitives import deployment, hpa

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf import component
-from ocf.cluster import LastWrite
-from ocf.cluster.apply_cache import Reverts
-from ocf.component import Action, Reason, reconciling
+from ocf.cluster.apply_cache import LastWrite, Reverts
+from ocf.component import Reason, reconciling
 from ocf.component.model.write_backoff import is_fighting, next_write, record_revert, wait, written
-from ocf.concepts import Why
+from ocf.component.status.results import Action
+from ocf.concepts.recorder import Why
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, faults
 

@@ -12,7 +12,8 @@ from ocf import component
 from ocf.component import diff, reconciling
 from ocf.component.model.common_metadata import CommonMetadata, MetadataPart
 from ocf.errors import BuildError, ConfigError
-from ocf.objects import ObjectKey, get_field
+from ocf.objects import ObjectKey
+from ocf.objects.paths import get_field
 from ocf.primitives import configmap, cronjob, deployment, job, service, unstructured
 from ocf.testing import RecordingCluster, assert_quiet
 from ocf_server import CustomKind, EmbeddedCluster

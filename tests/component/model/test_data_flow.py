@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.component import Action, DataFlow, Reason
+from ocf.component import Reason
+from ocf.component.model.data_flow import DataFlow
+from ocf.component.status.results import Action
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.editors import ObjectMetaEditor
 from ocf.errors import BuildError, DataNotExtractedError, HandlerError, ReconcileError

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.component import Action, Component, Conflicts, Participation, Reason
+from ocf.component import Component, Conflicts, Participation, Reason
 from ocf.component.author_code import is_open
-from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
+from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
+from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
 from ocf.errors import BuildError, ConfigError, ConflictError, FeatureGateError, ReconcileError
 from ocf.feature import BooleanGate, VersionGate
@@ -96,7 +97,7 @@ class TestEffectiveOptions:
         assert decided(**given).lifecycle is lifecycle
 
     def test_none_is_the_same_as_not_given(self) -> None:
-        names = component.ResourceOptions.__annotations__
+        names = ResourceOptions.__annotations__
         assert decided(**dict.fromkeys(names)) == EffectiveOptions()
 
     def test_plain_text_is_accepted_for_an_enum(self) -> None:

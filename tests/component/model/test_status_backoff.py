@@ -16,7 +16,8 @@ import pytest
 
 from ocf.cluster import Cluster, InterceptingCluster
 from ocf.component import ReconcileContext, reconciling
-from ocf.concepts import Event, NullRecorder
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.objects import Manifest
 
 if TYPE_CHECKING:

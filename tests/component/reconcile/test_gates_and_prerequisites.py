@@ -10,17 +10,9 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Verb
-from ocf.component import (
-    Action,
-    Component,
-    PrerequisiteStatus,
-    Reason,
-    ReconcileContext,
-    depends_on,
-    finalize,
-    reconcile_all,
-    reconciling,
-)
+from ocf.component import Component, Reason, ReconcileContext, depends_on, finalize, reconcile_all, reconciling
+from ocf.component.reconcile.prerequisites import PrerequisiteStatus
+from ocf.component.status.results import Action
 from ocf.concepts import Data, StatusReport
 from ocf.errors import FeatureGateError, HandlerError, ReconcileError
 from ocf.feature import BooleanGate, VersionGate

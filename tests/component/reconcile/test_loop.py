@@ -9,7 +9,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType, Verb
-from ocf.component import Action, Component, Reason, ReconcileContext, reconciling
+from ocf.component import Component, Reason, ReconcileContext, reconciling
+from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
 from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, copy_json

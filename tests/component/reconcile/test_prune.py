@@ -8,7 +8,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Cluster, Verb
-from ocf.component import Action, Component, reconciling
+from ocf.component import Component, reconciling
+from ocf.component.status.results import Action
 from ocf.concepts import GuardStatus, StatusReport
 from ocf.errors import ConflictError, ReconcileError, ServerError
 from ocf.feature import BooleanGate

@@ -12,7 +12,8 @@ import pytest
 from ocf import component
 from ocf.cluster import Verb
 from ocf.component import Component, Result, reconciling
-from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
+from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, GuardStatus, StatusReport
+from ocf.concepts.recorder import Why
 from ocf.errors import ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey

@@ -9,12 +9,14 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Verb, WatchOptions
-from ocf.component import BEFORE_SUSPENSION, Component, ResourceOptions, reconciling
-from ocf.concepts import Why
+from ocf.component import BEFORE_SUSPENSION, Component, reconciling
+from ocf.component.model.resource_options import ResourceOptions
+from ocf.concepts.recorder import Why
 from ocf.errors import ReconcileError, api_error
 from ocf.feature import BooleanGate
-from ocf.objects import Manifest, copy_json, get_field
+from ocf.objects import Manifest, copy_json
 from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.paths import get_field
 from ocf.primitives import deployment, hpa
 from ocf.testing import FaultyCluster, faults
 

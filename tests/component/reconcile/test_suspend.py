@@ -9,7 +9,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType, Verb
-from ocf.component import BEFORE_SUSPENSION, Action, Component, Reason
+from ocf.component import BEFORE_SUSPENSION, Component, Reason
+from ocf.component.status.results import Action
 from ocf.concepts import Data, GuardStatus, StatusReport, SuspensionStatus
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey, copy_json

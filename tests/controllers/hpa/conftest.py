@@ -13,8 +13,11 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, Request, Subresource
-from ocf.controllers.hpa import OWN, DryRunResult, HpaController, HpaControllerOptions, HpaMonitor, Mode
+from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
 from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.dry_run import DryRunResult
+from ocf.controllers.hpa.metrics import HpaMonitor
+from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import MetricsClient
 from ocf.controllers.process import leader_runner

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.controllers.hpa import OWN
 from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.modes import OWN
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
 from ocf_server import EmbeddedCluster

@@ -12,8 +12,11 @@ import pytest
 from pydantic import BaseModel
 
 from ocf.cluster import InterceptingCluster, Request, Subresource, Verb
-from ocf.controllers.hpa import BUILT_IN, Mode, write_scale
-from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.hpa import Mode
+from ocf.controllers.hpa.modes import BUILT_IN
+from ocf.controllers.hpa.status_writer import write_scale
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.client import EXTERNAL_METRICS
 from ocf.errors import ConflictError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime import crds

@@ -22,16 +22,9 @@ from ocf.cluster import (
     WatchEvent,
     WatchOptions,
 )
-from ocf.controllers.hpa import (
-    BUILT_IN,
-    NAME,
-    OWN,
-    HpaController,
-    HpaControllerOptions,
-    Mode,
-    cluster_role,
-)
+from ocf.controllers.hpa import NAME, HpaController, HpaControllerOptions, Mode, cluster_role
 from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.controllers.process import leader_runner

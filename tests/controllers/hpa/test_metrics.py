@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import generate_latest
 
-from ocf.controllers.hpa import HpaMonitor
+from ocf.controllers.hpa.metrics import HpaMonitor
 
 PREFIX = "horizontal_pod_autoscaler_controller_"
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from ocf.cluster import Subresource
-from ocf.controllers.hpa import BUILT_IN, OWN
 from ocf.controllers.hpa.migration import migrate, to_built_in_kind, to_own_kind
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.errors import ConfigError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Env, RunScenario, periods

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.controllers.hpa import BUILT_IN, OWN, Mode
+from ocf.controllers.hpa import Mode
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.objects import ObjectKey
 from ocf.testing.envtest import ControllerName
 from ocf.testing.fake_metrics import FakeMetricsClient

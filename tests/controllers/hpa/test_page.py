@@ -12,9 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app, load_command
-from ocf.controllers.hpa import AutoscalerPhase, HpaMonitor, Mode
+from ocf.controllers.hpa import Mode
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
-from ocf.objects import load_documents
+from ocf.controllers.hpa.metrics import HpaMonitor
+from ocf.controllers.hpa.plan import AutoscalerPhase
+from ocf.objects.documents import load_documents
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "autoscaling" / "hpa-controller.md").read_text(encoding="utf-8")
 COMMANDS: Final = re.findall(r"^```sh\nocf (.*?)\n```$", PAGE, re.MULTILINE)

@@ -7,18 +7,15 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.autoscaling.algorithm import HpaCondition, Settings, Status
-from ocf.controllers.hpa import (
-    BUILT_IN,
-    OWN,
-    AutoscalerPhase,
-    Mode,
-    TargetIndex,
-    last_foreign_write,
-    override_settings,
-    parse_autoscaler,
-    reject,
-)
+from ocf.autoscaling.algorithm import Settings, Status
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.controllers.hpa import Mode, reject
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
+from ocf.controllers.hpa.parsed_autoscaler import parse_autoscaler
+from ocf.controllers.hpa.plan import AutoscalerPhase
+from ocf.controllers.hpa.settings import override_settings
+from ocf.controllers.hpa.status_writers import last_foreign_write
+from ocf.controllers.hpa.target_index import TargetIndex
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode, last_foreign_write
+from ocf.controllers.hpa import Mode
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
+from ocf.controllers.hpa.status_writer import FIELD_MANAGER
+from ocf.controllers.hpa.status_writers import last_foreign_write
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName
 from ocf.testing.fake_metrics import FakeMetricsClient

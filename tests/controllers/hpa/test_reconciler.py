@@ -12,8 +12,10 @@ import pytest
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Subresource, Verb
-from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
+from ocf.controllers.hpa import Mode
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.state import StateStore
+from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.objects import ObjectKey
 from ocf.objects.timestamps import format_time
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Env, RunScenario, periods

@@ -13,7 +13,8 @@ import pytest
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import History, Settings
 from ocf.cluster import Subresource, Verb
-from ocf.controllers.hpa import BUILT_IN, Mode
+from ocf.controllers.hpa import Mode
+from ocf.controllers.hpa.modes import BUILT_IN
 from ocf.objects import ObjectKey
 from ocf.testing import faults
 from ocf.testing.fault_cluster import FaultyCluster

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import HpaCondition, Status
-from ocf.controllers.hpa import FIELD_MANAGER, last_foreign_write
-from ocf.controllers.hpa.status_writers import StatusWrite
+from ocf.autoscaling.algorithm import Status
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.controllers.hpa.status_writer import FIELD_MANAGER
+from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
 from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, Claim, Evidence, Policy, Step, next_step
 from ocf.objects import Manifest
 

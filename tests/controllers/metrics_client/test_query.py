@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import Metric, MetricTarget, Sample, Unavailable
-from ocf.controllers.metrics_client import RESTMetricsClient, read_metric
+from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.metrics_client.query import read_metric
 from ocf.testing.fake_metrics import FakeMetricsClient
 from tests.controllers.metrics_client.conftest import CUSTOM, Paths
 

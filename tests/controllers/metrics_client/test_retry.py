@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from ocf.controllers.metrics_client import RESTMetricsClient, RetryingReader
+from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.metrics_client.retry import RetryingReader
 from ocf.errors import ApiError, api_error
 from ocf.objects import Manifest
 from ocf.testing import run_in_virtual_time

@@ -13,10 +13,12 @@ import pytest
 
 from ocf.cluster import Cluster, DeleteOptions, ListOptions, Request, Subresource
 from ocf.cluster.interceptor import is_write
-from ocf.concepts import Event, NullRecorder
-from ocf.controllers.nodegroup.controller import NodeGroupController, NodeGroupControllerOptions
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
+from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import NotFoundError
 from ocf.nodegroups import ClusterSnapshot, InstanceType, MachineRequest, Offering, Provider, fits

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.controllers.nodegroup import NodeGroupPlan, make_plan, view_of
+from ocf.controllers.nodegroup.observation import view_of
+from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.plan_report import REMEDIES, plan_json, plan_lines
-from ocf.nodegroups import RULES, Catalog
+from ocf.nodegroups import Catalog
+from ocf.nodegroups.rules import RULES
 from ocf.objects import Manifest
 from tests.controllers.nodegroup.conftest import API, SMALL
 

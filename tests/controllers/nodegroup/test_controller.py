@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ocf.controllers.nodegroup.controller import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.definitions import node_group_definition
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import CapacityExhaustedError, ProviderUnavailableError

@@ -13,7 +13,7 @@ from ocf.controllers.nodegroup.group_status import count_refusals
 from ocf.controllers.nodegroup.groups import backoffs, to_group, to_group_status, unneeded
 from ocf.controllers.nodegroup.model import NodeGroupStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject, member_value, node_name, read_group, read_node
-from ocf.nodegroups import GroupStatus, TypeChoice
+from ocf.nodegroups.model import GroupStatus, TypeChoice
 
 NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SPEC: Final = {"minNodes": 1, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small", "large"]}

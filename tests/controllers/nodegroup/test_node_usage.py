@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.controllers.nodegroup import NodeGroupControllerOptions, view_of
-from ocf.controllers.nodegroup.observation import read_usage
+from ocf.controllers.nodegroup.observation import read_usage, view_of
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.errors import ServerError
 from ocf.nodegroups import Catalog
 from ocf.testing.fake_metrics import FakeMetricsClient

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.controllers.nodegroup import ClusterView, NodeGroupPlan, make_plan, view_of
 from ocf.controllers.nodegroup.carry_out import new_node_specs
 from ocf.controllers.nodegroup.objects import node_name
+from ocf.controllers.nodegroup.observation import ClusterView, view_of
+from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.nodegroups import Catalog, InstanceType, Offering
 from ocf.objects import Manifest, Quantity
 from tests.controllers.nodegroup.conftest import API

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.controllers.nodegroup import ClusterView, view_of
+from ocf.controllers.nodegroup.observation import ClusterView, view_of
 from ocf.nodegroups import Catalog, Machine, MachineState
 from ocf.objects import Manifest
 from tests.controllers.nodegroup.conftest import API, SMALL

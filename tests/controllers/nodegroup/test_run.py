@@ -7,8 +7,9 @@ from typing import Final
 
 import pytest
 
-from ocf.cluster import Cluster, ListOptions, RequestLog, Subresource
+from ocf.cluster import Cluster, ListOptions, Subresource
 from ocf.cluster.interceptor import is_write
+from ocf.cluster.request_log import RequestLog
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.manifests import NAME, cluster_role
 from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner

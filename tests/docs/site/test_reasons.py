@@ -7,8 +7,8 @@ import pytest
 
 from ocf.autoscaling.algorithm import Rule
 from ocf.cli.exit_status import MEANINGS
-from ocf.component import CleanupReason, Reason
-from ocf.component.deletion import condition_type
+from ocf.component import Reason
+from ocf.component.deletion import CleanupReason, condition_type
 from ocf.concepts import ApplyOperation
 from ocf.controllers.nodegroup import group_status
 from ocf.controllers.nodegroup.reporter import Reason as GroupEvent

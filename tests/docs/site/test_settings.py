@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.component import Builder, ResourceOptions
+from ocf.component import Builder
+from ocf.component.model.resource_options import ResourceOptions
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.runtime.operator import ManagerOptions, Operator
 from scripts.site import settings

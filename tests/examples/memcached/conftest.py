@@ -7,7 +7,8 @@ import pytest
 
 from ocf.cluster import ApplyCache
 from ocf.testing import RecordingCluster
-from ocf.testing.envtest import ControllerName, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane
+from ocf.testing.envtest.binaries import Programs
 from ocf_server import EmbeddedCluster
 from tests import support
 from tests.examples.memcached.env import DEFINITIONS, Env, embedded_kubelet, real_kubelet, served

@@ -22,7 +22,8 @@ from ocf.errors import ConflictError, NotFoundError, ReconcileError, TooManyRequ
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
 from ocf.runtime.operator import ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
-from ocf.testing import RecordingCluster, VirtualClock, rolled_out
+from ocf.testing import RecordingCluster, VirtualClock
+from ocf.testing.fake_controllers import rolled_out
 from ocf_server import EmbeddedCluster
 from tests import support
 

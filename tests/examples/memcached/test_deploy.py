@@ -18,7 +18,8 @@ from examples.memcached.operator import NAME
 from examples.memcached.settings import Settings
 from ocf.cli.app import app
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, load_documents
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.runtime.admission import Service
 from ocf.runtime.operator import Lease
 from ocf.runtime.rbac import ServiceAccount

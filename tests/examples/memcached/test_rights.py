@@ -21,7 +21,8 @@ from examples.memcached.samples import EVERYTHING
 from ocf.cluster import InterceptingCluster, ListOptions, PatchOptions, PatchType, Request
 from ocf.concepts import SystemClock
 from ocf.errors import ForbiddenError, NotFoundError, ServerError
-from ocf.objects import Manifest, ObjectKey, load_document, load_documents
+from ocf.objects import Manifest, ObjectKey, load_document
+from ocf.objects.documents import load_documents
 from ocf.runtime.admission import SecretCertificates, Url, configurations, serving
 from ocf.runtime.operator import Lease, ManagerOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount

@@ -8,7 +8,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
 from examples.memcached.secrets import SECRET_HASH
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation, Verb, WatchOptions
-from ocf.component import Action
+from ocf.component.status.results import Action
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, assert_quiet

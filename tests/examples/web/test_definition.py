@@ -15,7 +15,8 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest, load_document
 from ocf.testing import VirtualClock, assert_quiet
-from ocf.testing.envtest import ControlPlane, Programs
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import Programs
 
 CHECKOUT: Final = Path(__file__).parents[3]
 DEFINITION: Final = load_document((CHECKOUT / "examples" / "web" / "crd.yaml").read_text(encoding="utf-8"))

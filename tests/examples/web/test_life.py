@@ -11,17 +11,13 @@ from examples.web import played
 from examples.web.application import application
 from examples.web.shop import Shop
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation, Subresource
-from ocf.component import Action, cleanup_finalizer, reconciling
+from ocf.component import reconciling
+from ocf.component.deletion import cleanup_finalizer
+from ocf.component.status.results import Action
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing import (
-    ConditionFinding,
-    ConditionRule,
-    VirtualClock,
-    assert_quiet,
-    crash_at_each_write,
-    lint_conditions,
-)
+from ocf.testing import VirtualClock, assert_quiet, crash_at_each_write, lint_conditions
+from ocf.testing.conditions import ConditionFinding, ConditionRule
 from ocf_server import EmbeddedCluster
 
 HEALTHY: Final = ("True", "Healthy")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ocf.cli.app import app
-from ocf.objects import load_documents
+from ocf.objects.documents import load_documents
 
 CHECKOUT: Final = Path(__file__).parents[3]
 EXAMPLE: Final = CHECKOUT / "examples" / "web"

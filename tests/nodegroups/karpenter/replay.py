@@ -9,23 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.nodegroups import (
-    Catalog,
-    ClusterSnapshot,
-    Direction,
-    GroupStatus,
-    InstanceType,
-    Node,
-    NodeGroup,
-    Offering,
-    ScaleDownPolicy,
-    ScalingDecision,
-    SnapshotPod,
-    TypeChoice,
-    decide,
-)
+from ocf.nodegroups import Catalog, ClusterSnapshot, InstanceType, Node, NodeGroup, Offering, decide
+from ocf.nodegroups.decide import Direction, ScalingDecision
+from ocf.nodegroups.model import GroupStatus, ScaleDownPolicy, TypeChoice
 from ocf.nodegroups.predicates.static import StaticFilter
-from ocf.nodegroups.snapshot import Taint
+from ocf.nodegroups.snapshot import SnapshotPod, Taint
 from ocf.objects import Quantity
 
 DATA: Final = Path(__file__).parents[1] / "data" / "karpenter.jsonl.xz"

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, WatchOptions
+from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
-from ocf_server import EmbeddedCluster, UnansweredError
+from ocf_server import EmbeddedCluster
+from ocf_server.api.webhook_client import UnansweredError
 
 OLD = ObjectKey("example.com/v1", "Shop", "north", "shop")
 NEW = ObjectKey("example.com/v2", "Shop", "north", "shop")

@@ -15,7 +15,9 @@ import pytest
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
-from ocf_server import CustomKind, EmbeddedCluster, FieldValidation, UnansweredError
+from ocf_server import CustomKind, EmbeddedCluster
+from ocf_server.api.webhook_client import UnansweredError
+from ocf_server.api.write_options import FieldValidation
 from ocf_server.http.status import status_of
 
 Build = Callable[..., Manifest]

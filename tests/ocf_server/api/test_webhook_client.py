@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest
-from ocf_server import EmbeddedCluster, UnansweredError
-from ocf_server.api.webhook_client import HttpAdmissionClient
+from ocf_server import EmbeddedCluster
+from ocf_server.api.webhook_client import HttpAdmissionClient, UnansweredError
 from tests.support import stop_server
 
 REVIEW: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}

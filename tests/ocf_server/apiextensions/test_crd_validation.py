@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster

@@ -14,9 +14,11 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from ocf.testing.envtest import ControlPlane, Program, Programs
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import Program, Programs
 from ocf_server import CustomKind, EmbeddedCluster
-from ocf_server.http import HttpServer, serving, write_kubeconfig
+from ocf_server.http import serving, write_kubeconfig
+from ocf_server.http.server import HttpServer
 from tests.kubectl import Kubectl
 
 

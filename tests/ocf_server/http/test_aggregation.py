@@ -13,7 +13,7 @@ import pytest
 import trustme
 from aiohttp import web
 
-from ocf_server.http import HttpServer
+from ocf_server.http.server import HttpServer
 from tests.ocf_server.http.conftest import Client as HttpClient
 from tests.ocf_server.http.conftest import Either
 from tests.support import eventually, stop_server

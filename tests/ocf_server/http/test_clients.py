@@ -10,7 +10,8 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, write_kubeconfig
+from ocf_server.http import write_kubeconfig
+from ocf_server.http.server import HttpServer
 from tests.support import eventually
 
 WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")

@@ -15,7 +15,8 @@ import pytest
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, ListOptions, ObjectList
 from ocf.http.connections import Connection
 from ocf.testing import RecordingCluster
-from ocf_server.http import HttpServer, serving
+from ocf_server.http import serving
+from ocf_server.http.server import HttpServer
 from tests.support import settable_time
 
 if TYPE_CHECKING:

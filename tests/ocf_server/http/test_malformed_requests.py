@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ocf_server.http import HttpServer
+from ocf_server.http.server import HttpServer
 from tests.ocf_server.http.conftest import Client
 
 HEAD = b"HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from ocf.cluster.client import ApiServerCluster
-from ocf.controllers.hpa import BUILT_IN, Mode
+from ocf.controllers.hpa import Mode
+from ocf.controllers.hpa.modes import BUILT_IN
 from ocf.objects import ObjectKey
 from ocf.testing.metrics_stub import MetricsStub
-from ocf_server.http import HttpServer, write_kubeconfig
+from ocf_server.http import write_kubeconfig
+from ocf_server.http.server import HttpServer
 from tests.controllers.hpa.conftest import until
 from tests.controllers.hpa.real_server import autoscaler, counts, deployment, running
 

@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer
 from ocf_server.http.openapi_custom import for_version_two
+from ocf_server.http.server import HttpServer
 from tests.ocf_server.http.test_exchanges import differing
 
 Client = Callable[..., Awaitable[Any]]

@@ -12,10 +12,10 @@ import pytest_asyncio
 
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer
 from ocf_server.http.media import Encoding, Media
 from ocf_server.http.protobuf import MAGIC, read_protobuf
 from ocf_server.http.responses import serializer_of
+from ocf_server.http.server import HttpServer
 from tests.ocf_server.http.test_protobuf_writer import document
 from tests.ocf_server.http.test_watch_stream import config_map
 

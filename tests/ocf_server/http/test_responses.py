@@ -13,8 +13,9 @@ from ocf.cluster import Cluster, ListOptions, ObjectList, PatchOptions, PatchTyp
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, responses
+from ocf_server.http import responses
 from ocf_server.http.responses import JSON, PIECE, encode
+from ocf_server.http.server import HttpServer
 from tests.ocf_server.http.conftest import Client
 from tests.ocf_server.http.test_watch_stream import PATH, config_map, following, watching
 

@@ -18,7 +18,9 @@ from ocf.testing import faults
 from ocf.testing.fault_cluster import FaultyCluster
 from ocf.testing.faults import Fault
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, load_manifests, serving, write_kubeconfig
+from ocf_server.http import serving, write_kubeconfig
+from ocf_server.http.preload import load_manifests
+from ocf_server.http.server import HttpServer
 
 Client = Callable[..., Awaitable[Any]]
 PATH = "/api/v1/namespaces/shop/configmaps"

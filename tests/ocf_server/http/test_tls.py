@@ -13,7 +13,8 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, serving, write_kubeconfig
+from ocf_server.http import serving, write_kubeconfig
+from ocf_server.http.server import HttpServer
 from tests.kubectl import Kubectl
 
 DEFAULT = ObjectKey("v1", "Namespace", "default")

@@ -11,7 +11,8 @@ import pytest
 
 from ocf.objects import Manifest
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, serving
+from ocf_server.http import serving
+from ocf_server.http.server import HttpServer
 
 PATH = "/api/v1/namespaces/shop/configmaps"
 

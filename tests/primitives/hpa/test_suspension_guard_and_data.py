@@ -8,13 +8,13 @@ from kubernetes.client import V2HorizontalPodAutoscaler
 from ocf.concepts import (
     ApplyOperation,
     Data,
-    DataRead,
     GuardStatus,
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
     data_scope,
 )
+from ocf.concepts.resource import DataRead
 from ocf.errors import HandlerError, MutationError
 from ocf.objects import Manifest, write_model
 from ocf.primitives import hpa

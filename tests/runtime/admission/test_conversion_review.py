@@ -8,7 +8,8 @@ import pytest
 
 from ocf.errors import BuildError
 from ocf.objects import Manifest
-from ocf.runtime.admission import Service, Url, Webhooks, conversion_review, with_conversion
+from ocf.runtime.admission import Service, Url, Webhooks, with_conversion
+from ocf.runtime.admission.conversion_review import conversion_review
 from ocf.runtime.admission.routes import routes
 from ocf.runtime.crds import VersionedResource
 from tests.runtime.crds.shop_versions import GROUP, SHOPS, V1, V2

@@ -17,8 +17,8 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from ocf.cluster import Cluster
 from ocf.concepts import Clock
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.admission import KeyPair, Renewal, SecretCertificates, Service, Webhooks, configurations
-from ocf.runtime.admission.key_pairs import authorities, issue
+from ocf.runtime.admission import Renewal, SecretCertificates, Service, Webhooks, configurations
+from ocf.runtime.admission.key_pairs import KeyPair, authorities, issue
 from ocf.runtime.admission.rotation import RotationPolicy, StoredCertificates, Trust, choose_pair, plan
 from ocf.testing import RecordingCluster, VirtualClock
 from ocf_server import EmbeddedCluster

@@ -13,17 +13,9 @@ import pytest
 
 from ocf.errors import ConfigError, ForbiddenError, InvalidError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, dump_document
-from ocf.runtime.admission import (
-    KeyPair,
-    Renewal,
-    SecretCertificates,
-    Url,
-    Webhook,
-    Webhooks,
-    WebhookServer,
-    configurations,
-    serving,
-)
+from ocf.runtime.admission import Renewal, SecretCertificates, Url, Webhook, Webhooks, configurations, serving
+from ocf.runtime.admission.key_pairs import KeyPair
+from ocf.runtime.admission.server import WebhookServer
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.rbac import ServiceAccount, roles
 from tests.support import eventually

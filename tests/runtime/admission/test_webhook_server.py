@@ -28,19 +28,10 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock
 from ocf.errors import ConfigError, InvalidError
 from ocf.objects import Manifest
-from ocf.runtime.admission import (
-    FileCertificates,
-    KeyPair,
-    SecretCertificates,
-    ServingCertificate,
-    Url,
-    Webhook,
-    Webhooks,
-    WebhookServer,
-    configurations,
-    serving,
-)
-from ocf.runtime.admission.key_pairs import issue
+from ocf.runtime.admission import FileCertificates, SecretCertificates, Url, Webhook, Webhooks, configurations, serving
+from ocf.runtime.admission.certificate_source import ServingCertificate
+from ocf.runtime.admission.key_pairs import KeyPair, issue
+from ocf.runtime.admission.server import WebhookServer
 from ocf.testing import VirtualClock
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving as serving_cluster

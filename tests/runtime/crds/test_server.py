@@ -35,12 +35,12 @@ from ocf.runtime.crds import (
     Preserve,
     PrinterColumn,
     QuantityText,
-    RuleReason,
     ScaleSubresource,
     ValidationRule,
     crd,
     rules,
 )
+from ocf.runtime.crds.markers import RuleReason
 from ocf.runtime.operator import OwnerType
 from tests.support import eventually
 

@@ -20,7 +20,8 @@ from ocf.errors import (
     TooManyRequestsError,
 )
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.events import Drop, EventBroadcaster, broadcasting_events
+from ocf.runtime.events import EventBroadcaster, broadcasting_events
+from ocf.runtime.events.poster import Drop
 from ocf.testing import VirtualClock
 
 SECOND = timedelta(seconds=1)

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from ocf.concepts import Attempt, Event, NullRecorder
+from ocf.concepts import Attempt, Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.events import multi_recorder, rewrite_events
+from ocf.runtime.events import multi_recorder
+from ocf.runtime.events.recorders import rewrite_events
 
 
 class Notes:

@@ -16,12 +16,13 @@ import yaml
 from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.cluster.cache import InformerState
-from ocf.concepts import ApplyOperation, Attempt, Why
+from ocf.cluster.cache.informer import InformerState
+from ocf.concepts import ApplyOperation, Attempt
+from ocf.concepts.recorder import Why
 from ocf.errors import ConfigError
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules, dashboard
 from ocf.runtime.operator.state_metrics import StateMetrics
-from ocf.runtime.workqueue import QueueMetrics
+from ocf.runtime.workqueue.metrics import QueueMetrics
 from tests.runtime.monitoring.queries import PANELS, QUERIES, RECORDED, RULES, SCHEMA, sent
 
 # What Prometheus knows of a target, and puts on its series.

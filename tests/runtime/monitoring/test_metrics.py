@@ -7,7 +7,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.concepts import ApplyOperation, Attempt, Event, Why
+from ocf.concepts import ApplyOperation, Attempt, Event
+from ocf.concepts.recorder import Why
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.monitoring import PrometheusRecorder, render_metrics

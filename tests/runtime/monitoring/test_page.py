@@ -9,9 +9,10 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.concepts import ApplyOperation, Attempt, SystemClock, Why
+from ocf.concepts import ApplyOperation, Attempt, SystemClock
+from ocf.concepts.recorder import Why
 from ocf.runtime.admission.webhook_metrics import WebhookMetrics
-from ocf.runtime.events import Drop
+from ocf.runtime.events.poster import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
 from tests.runtime.monitoring.log_calls import LEVELS, loggers
 

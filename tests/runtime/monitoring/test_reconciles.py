@@ -13,7 +13,8 @@ from ocf.concepts import Recorder
 from ocf.errors import ForbiddenError, ReconcileError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
-from ocf.runtime.events import Drop, EventBroadcaster, broadcasting_events, multi_recorder
+from ocf.runtime.events import EventBroadcaster, broadcasting_events, multi_recorder
+from ocf.runtime.events.poster import Drop
 from ocf.runtime.monitoring import PrometheusRecorder
 from ocf.testing import FaultyCluster, VirtualClock, faults
 from ocf_server import CustomKind, EmbeddedCluster

@@ -18,12 +18,13 @@ from ocf import component
 from ocf.cluster import Cluster, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import Component, ReconcileContext
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service
 from ocf.runtime.crds import CRDVersion, crd
-from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
-from ocf.runtime.workqueue import ExponentialBackoff
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
+from ocf.runtime.operator.manager import Manager
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from tests import support

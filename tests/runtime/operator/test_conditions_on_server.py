@@ -10,11 +10,13 @@ import pytest
 from ocf import component
 from ocf.cluster import Subresource
 from ocf.component import Component, ReconcileContext
-from ocf.concepts import NullRecorder, SystemClock
+from ocf.concepts import SystemClock
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import LONGEST_MESSAGE, condition_type_problem, reason_problem
-from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
+from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
+from ocf.runtime.operator.reconciler import reconcile_owner
 from tests.support import eventually
 
 if TYPE_CHECKING:

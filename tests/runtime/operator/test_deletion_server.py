@@ -13,7 +13,8 @@ import pytest_asyncio
 
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType
-from ocf.component import SKIP_CLEANUP, CleanupPending, Component, DeletionOrder, ReconcileContext, external_finalizer
+from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
+from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import replace
 
 from ocf.cluster import ListOptions
-from ocf.concepts import Attempt, Event, NullRecorder
+from ocf.concepts import Attempt, Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.objects import ObjectKey
 
 from .conftest import NAMESPACE, Env, RunTest, key_of, shop

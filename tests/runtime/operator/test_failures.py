@@ -16,14 +16,17 @@ from pydantic import BaseModel, ConfigDict
 
 from ocf import component
 from ocf.cluster import Cluster, Verb
-from ocf.component import Component, ReconcileContext, cleanup_finalizer, reconciling
-from ocf.concepts import Event, NullRecorder
+from ocf.component import Component, ReconcileContext, reconciling
+from ocf.component.deletion import cleanup_finalizer
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import BuildError, ManifestError, NotFoundError, ServerError
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, unstructured
 from ocf.runtime.crds import CRDVersion, ListMap, crd
-from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
+from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
+from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import FaultyCluster, LoopClock, RecordingCluster, faults, run_in_virtual_time
 from ocf_server import CustomKind, EmbeddedCluster
 from tests import support

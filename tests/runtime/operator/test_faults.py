@@ -15,10 +15,11 @@ import pytest
 from ocf.cluster import Cluster, Request, Verb
 from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
-from ocf.runtime.workqueue import ExponentialBackoff, FixedDelay
+from ocf.runtime.workqueue import FixedDelay
 from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 

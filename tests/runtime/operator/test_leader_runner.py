@@ -14,8 +14,9 @@ from ocf.cluster import Cluster, Request
 from ocf.controllers.hpa import HpaController
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import ObjectKey
-from ocf.runtime.operator import LeaderRunner, Lease, Runnable
+from ocf.runtime.operator import Lease
 from ocf.runtime.operator.controller import Controller
+from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 

@@ -17,7 +17,8 @@ from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
 from ocf.errors import BuildError, LeaseLostError, OcfError, ServerError
 from ocf.objects import ObjectKey
-from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, run, running
+from ocf.runtime.operator import Lease, Listen, ManagerOptions, Operator, OwnerType, run, running
+from ocf.runtime.operator.manager import Manager
 from ocf.testing import run_in_virtual_time
 from ocf_server import EmbeddedCluster
 

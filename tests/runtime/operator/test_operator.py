@@ -11,12 +11,13 @@ from pydantic import BaseModel
 
 from ocf import component
 from ocf.component import Component, ReconcileContext
-from ocf.concepts import NullRecorder
+from ocf.concepts.recorder import NullRecorder
 from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 from ocf.primitives import configmap
 from ocf.runtime.crds import CRDVersion, crd
-from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
+from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
+from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 

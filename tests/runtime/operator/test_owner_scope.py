@@ -23,7 +23,8 @@ from ocf.errors import NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment
 from ocf.runtime.crds import CRDVersion, Scope, crd
-from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, Watch, running
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, Watch, running
+from ocf.runtime.operator.manager import Manager
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from ocf_server import EmbeddedCluster
 from tests.support import eventually, until_granted

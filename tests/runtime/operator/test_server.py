@@ -12,7 +12,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType
-from ocf.component import Component, ReconcileContext, cleanup_finalizer
+from ocf.component import Component, ReconcileContext
+from ocf.component.deletion import cleanup_finalizer
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured

@@ -12,7 +12,8 @@ from ocf import component
 from ocf.cluster import ApplyCache, Request, Verb
 from ocf.errors import BuildError
 from ocf.primitives import configmap
-from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, running
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
+from ocf.runtime.operator.manager import Manager
 from ocf.testing import RecordingCluster
 from ocf_server import EmbeddedCluster
 

@@ -12,10 +12,10 @@ import pytest
 from ocf.cluster import ListOptions, Request
 from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.component import Component, ReconcileContext
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import OwnerType, Watch, controller
-from ocf.runtime.workqueue import ExponentialBackoff
 
 from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, components_of, key_of, settings_of, shop
 

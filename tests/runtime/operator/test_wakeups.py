@@ -12,7 +12,6 @@ import pytest
 
 from ocf import component
 from ocf.cluster import (
-    DEFAULT_LIST_OPTIONS,
     Cluster,
     InterceptingCluster,
     ListOptions,
@@ -23,6 +22,7 @@ from ocf.cluster import (
     Subresource,
     Verb,
 )
+from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS
 from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey

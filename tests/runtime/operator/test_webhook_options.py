@@ -17,20 +17,13 @@ from ocf.cluster import WatchOptions
 from ocf.component import ReconcileContext
 from ocf.errors import BuildError, ConfigError, InvalidError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.admission import (
-    FieldError,
-    FileCertificates,
-    Operation,
-    Service,
-    ServingCertificate,
-    Url,
-    Webhook,
-    WebhookServer,
-    invalid,
-)
+from ocf.runtime.admission import FieldError, FileCertificates, Operation, Service, Url, Webhook, invalid
+from ocf.runtime.admission.certificate_source import ServingCertificate
 from ocf.runtime.admission.key_pairs import issue
+from ocf.runtime.admission.server import WebhookServer
 from ocf.runtime.admission.webhook_configurations import definition_key
-from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.operator import Lease, Listen, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.operator.manager import Manager
 from ocf.runtime.rbac import PolicyRule
 from ocf_server import EmbeddedCluster
 from tests.runtime.crds.shop_versions import GROUP, ShopV1, ShopV2, ShopV3

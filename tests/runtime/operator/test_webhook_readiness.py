@@ -26,7 +26,8 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.errors import InvalidError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Url, Webhook, invalid
-from ocf.runtime.operator import Lease, Manager, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.operator.manager import Manager
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving as serving_cluster
 from ocf_server.http import write_kubeconfig

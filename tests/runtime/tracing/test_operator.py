@@ -15,7 +15,8 @@ from ocf.component import Component
 from ocf.concepts.tracing import SpanStart, spanning, trace_fields, tracing_with
 from ocf.objects import Manifest
 from ocf.primitives import configmap
-from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, environment_options, running
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, environment_options, running
+from ocf.runtime.operator.manager import Manager
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 from ocf_server import CustomKind, EmbeddedCluster

@@ -10,7 +10,7 @@ import pytest
 from ocf import component
 from ocf.cluster import Cluster, Verb
 from ocf.component import Component, Conflicts, reconciling
-from ocf.concepts import ResourceBuilder
+from ocf.concepts.resource import ResourceBuilder
 from ocf.concepts.tracing import tracing_with
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey

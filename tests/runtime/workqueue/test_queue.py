@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ConfigError, QueueClosedError
-from ocf.runtime.workqueue import ExponentialBackoff, FixedDelay, WorkQueue
+from ocf.runtime.workqueue import FixedDelay, WorkQueue
 from ocf.testing import run_in_virtual_time
 
 SECOND = timedelta(seconds=1)

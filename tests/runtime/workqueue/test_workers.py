@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ConfigError, NotReadyError, ReconcileError, TooManyRequestsError
-from ocf.runtime.workqueue import ExponentialBackoff, QueueMetrics, WorkQueue, asked_delay, work
+from ocf.runtime.workqueue import WorkQueue, work
+from ocf.runtime.workqueue.metrics import QueueMetrics
+from ocf.runtime.workqueue.workers import asked_delay
 from ocf.testing import run_in_virtual_time
 
 SECOND = timedelta(seconds=1)

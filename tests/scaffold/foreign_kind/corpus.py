@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ocf.objects import Manifest
-from ocf.scaffold import ForeignKind, foreign_kinds
+from ocf.scaffold import foreign_kinds
+from ocf.scaffold.foreign_kind import ForeignKind
 
 __all__ = ["PAGE", "RECORDED", "TABLE", "Case", "cases", "definitions", "table"]
 

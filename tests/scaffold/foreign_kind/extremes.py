@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ocf.scaffold import ForeignKind
+from ocf.scaffold.foreign_kind import ForeignKind
 
 __all__ = ["EXTREME"]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.objects import write_model
-from ocf.scaffold import ForeignKind
+from ocf.scaffold.foreign_kind import ForeignKind
 from ocf.scaffold.foreign_kind.sample import minimal_sample
 from tests.scaffold.foreign_kind.execution import compiled
 

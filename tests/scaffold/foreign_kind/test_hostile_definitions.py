@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
 from ocf.objects import load_document
-from ocf.scaffold import ForeignKind, KindOptions, foreign_kinds, render_kind
+from ocf.scaffold import KindOptions, foreign_kinds, render_kind
+from ocf.scaffold.foreign_kind import ForeignKind
 from ocf.scaffold.foreign_kind.documentation import docstring
 from tests.requirements import Sampled
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from ocf.objects import write_model
-from ocf.scaffold import ForeignKind, KindOptions, render_kind
+from ocf.scaffold import KindOptions, render_kind
+from ocf.scaffold.foreign_kind import ForeignKind
 from ocf.scaffold.foreign_kind.names import RESERVED, class_names
 from tests.scaffold.foreign_kind.execution import compiled
 

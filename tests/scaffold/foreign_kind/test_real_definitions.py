@@ -15,7 +15,8 @@ from typing import Any, Final
 import pytest
 
 from ocf.objects import Manifest, write_model
-from ocf.scaffold import KindFiles, KindOptions, OperatorProject, render_kind, render_operator
+from ocf.scaffold import KindOptions, OperatorProject, render_kind, render_operator
+from ocf.scaffold.foreign_kind import KindFiles
 from ocf.scaffold.foreign_kind.sample import minimal_sample
 from tests.once import TYPES, locked
 from tests.scaffold.foreign_kind.corpus import PAGE, Case, cases, table

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from ocf.errors import ApiError
-from ocf.scaffold import ForeignKind
+from ocf.scaffold.foreign_kind import ForeignKind
 from ocf.scaffold.foreign_kind.sample import minimal_sample
 from ocf_server import EmbeddedCluster
 from tests.scaffold.foreign_kind.corpus import definitions

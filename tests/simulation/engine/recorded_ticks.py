@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ocf.autoscaling.algorithm import (
     CalculatorInputs,
     Metric,
-    MetricValues,
     Pod,
     Sample,
     Scale,
@@ -18,11 +17,12 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     from_total_per_pod,
     group_pods,
-    tolerances_of,
 )
+from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.autoscaling.algorithm.pod_groups import count_ready_pods
 from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.replica_calculator import Tolerances, sum_series
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.schema.metric_sources import METRIC_SOURCES, RESOURCE_METRICS
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.meters import Meter
@@ -31,7 +31,8 @@ from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.engine.simulated_pods import SimulatedPod
-from ocf.simulation.scenario import MetricsPipeline, SignalSource, Workload
+from ocf.simulation.scenario.controller import MetricsPipeline
+from ocf.simulation.scenario.workload import SignalSource, Workload
 
 __all__ = ["RecordedPipeline", "Stage", "UnlikeError", "stage_of"]
 

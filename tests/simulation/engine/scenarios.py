@@ -3,11 +3,12 @@
 from typing import Any
 
 from ocf.autoscaling.algorithm import Autoscaler
-from ocf.simulation import Scenario, SimulationResult
+from ocf.simulation import Scenario
 from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Run
 from ocf.simulation.engine.stretches import Shared
 from ocf.simulation.load import LoadSeries
+from ocf.simulation.result import SimulationResult
 
 __all__ = ["CPU", "hpa_of", "rows_of", "run", "scenario_of"]
 

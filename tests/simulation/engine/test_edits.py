@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from ocf.simulation import LoadSeries, Scenario, SimulationResult, simulate
-from ocf.simulation.scenario import HpaEdit
+from ocf.simulation import LoadSeries, Scenario, simulate
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario.scenario import HpaEdit
 from tests.simulation.engine.scenarios import CPU, hpa_of, rows_of, scenario_of
 
 

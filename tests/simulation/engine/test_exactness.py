@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation import Scenario, Shared, SimulationResult, simulate
+from ocf.simulation import Scenario, Shared, simulate
 from ocf.simulation.engine.autoscaling import Controller
 from ocf.simulation.engine.stretches import Stretches
 from ocf.simulation.load import LoadSeries
-from ocf.simulation.scenario import Delay, HpaEdit
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario.scenario import HpaEdit
+from ocf.simulation.scenario.workload import Delay
 from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
 
 NAMES = st.sampled_from(["cpu", "memory"])

@@ -7,7 +7,7 @@ import pytest
 
 from ocf.simulation.engine.clock import SECOND, Clock
 from ocf.simulation.engine.pods import Pods
-from ocf.simulation.scenario import Workload
+from ocf.simulation.scenario.workload import Workload
 
 MINUTE = 60 * SECOND
 

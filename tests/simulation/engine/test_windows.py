@@ -11,10 +11,10 @@ from ocf.autoscaling.algorithm import (
     History,
     ScalingRules,
     Settings,
-    downscale_window,
     stabilize,
     stabilize_with_behavior,
 )
+from ocf.autoscaling.algorithm.normalize import downscale_window
 from ocf.simulation.engine.windows import KeptRecommendations, Windows
 
 Sizes = tuple[timedelta | None, timedelta | None] | None

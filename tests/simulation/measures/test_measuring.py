@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation import GroupColumns, ScalingAction, SimulationResult
-from ocf.simulation.measures import MEASURES, Group, elastic_speedup, group_totals, measure, parse_expression
-from ocf.simulation.scenario import LatencyObjective, Objectives, Prices, Queue, Workload
+from ocf.simulation.measures import group_totals, measure, parse_expression
+from ocf.simulation.measures.catalog import MEASURES, Group
+from ocf.simulation.measures.elasticity import elastic_speedup
+from ocf.simulation.result import GroupColumns, ScalingAction, SimulationResult
+from ocf.simulation.scenario import Queue
+from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
+from ocf.simulation.scenario.workload import Workload
 from tests.simulation.runs import run, scaled, with_nodes
 
 WORKLOAD: Final = Workload(capacity=10)

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from ocf.simulation.measures import ObjectiveVerdict, verdicts, with_measures
-from ocf.simulation.scenario import LatencyObjective, Objectives, Prices, Scenario, Workload
+from ocf.simulation.measures import with_measures
+from ocf.simulation.measures.verdicts import ObjectiveVerdict, verdicts
+from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
+from ocf.simulation.scenario.workload import Workload
 from tests.simulation.runs import run
 
 RUN = run([0, 3600], duration=7200, load=[8, 12], capacity=[10, 20], served=[8, 12], ready=[1, 2])

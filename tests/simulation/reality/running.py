@@ -11,11 +11,14 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Final
 
-from ocf.cluster import Cluster, EventType, WatchEvent, WatchOptions
-from ocf.objects import Manifest, load_documents
+from ocf.cluster import Cluster, WatchEvent, WatchOptions
+from ocf.cluster.protocol import EventType
+from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.simulation import Scenario, load_series
-from ocf.simulation.scenario import Delay
-from ocf.testing.envtest import ControllerName, ControlPlane, Programs
+from ocf.simulation.scenario.workload import Delay
+from ocf.testing.envtest import ControllerName, ControlPlane
+from ocf.testing.envtest.binaries import Programs
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
 from tests.simulation.reality.recorded import RecordedPod, RecordedRun, RecordedSync

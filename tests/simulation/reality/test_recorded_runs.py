@@ -16,10 +16,11 @@ from statistics import fmean
 import pytest
 
 from ocf.autoscaling.algorithm import Autoscaler
-from ocf.simulation import Columns, LoadSeries, Scenario, load_series, simulate
+from ocf.simulation import LoadSeries, Scenario, load_series, simulate
 from ocf.simulation.engine.clock import NEVER, SECOND
 from ocf.simulation.engine.run import Run
-from ocf.simulation.scenario import Delay
+from ocf.simulation.result import Columns
+from ocf.simulation.scenario.workload import Delay
 from tests.simulation.reality.recorded import RecordedRun, load_run
 from tests.simulation.reality.scenarios import NAMES, autoscaler_of, read, with_timing
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.simulation import InputError
-from ocf.simulation.recording import RecordingWriter, is_recording, read_states, reduced
+from ocf.simulation.recording import RecordingWriter, reduced
+from ocf.simulation.recording.format import is_recording, read_states
 from ocf.simulation.recording.objects import identity
 from tests.simulation.recording.recordings import NOON, hpa, instants, lines, node, pod, queue, scale, write
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.simulation import ConditionChange
 from ocf.simulation.report.bands import bands
+from ocf.simulation.result import ConditionChange
 
 
 def change(time: float, status: str, *, type: str = "AbleToScale", reason: str = "Some") -> ConditionChange:  # noqa: A002

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ocf.simulation import SimulationResult
-from ocf.simulation.measures import MEASURES
+from ocf.simulation.measures.catalog import MEASURES
 from ocf.simulation.report import Reported, to_html
 from ocf.simulation.report.series import MOST_ROWS
+from ocf.simulation.result import SimulationResult
 from tests.simulation.runs import day, reported, with_nodes
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.simulation import Columns, SimulationResult
 from ocf.simulation.report.bands import Band
 from ocf.simulation.report.charts import Chart, Mark, Series
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import sampled
 from ocf.simulation.report.static_charts import HEIGHT, static_chart
+from ocf.simulation.result import Columns, SimulationResult
 from tests.simulation.runs import day, reported
 
 PARTS = 400

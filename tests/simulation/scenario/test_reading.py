@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 
 from ocf.simulation.input_errors import InputError
-from ocf.simulation.load import SteadyLoad, text_files
+from ocf.simulation.load import text_files
+from ocf.simulation.load.generators import SteadyLoad
 from ocf.simulation.scenario import Scenario, parse_scenario, read_scenario
 
 HPA: Final = """\

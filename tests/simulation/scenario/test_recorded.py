@@ -9,7 +9,7 @@ import pytest
 
 from ocf.objects import Manifest
 from ocf.simulation import InputError, load_series, parse_scenario, read_scenario, simulate
-from ocf.simulation.scenario import recorded_scenario
+from ocf.simulation.scenario.recorded import recorded_scenario
 from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, write
 
 

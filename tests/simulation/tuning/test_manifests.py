@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.autoscaling import default
-from ocf.objects import load_documents
+from ocf.objects.documents import load_documents
 from ocf.objects.yaml_places import split_path
 from ocf.simulation.tuning.manifests import tuned_manifest, tuned_text
 from ocf.simulation.tuning.problem import with_value

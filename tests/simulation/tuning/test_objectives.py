@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
 from ocf.simulation.measures import parse_expression
-from ocf.simulation.scenario import Objectives
+from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.tuning.objectives import dominates, front_of, parse_objectives, ranked, scenario_requirements
 
 LOSSES = st.integers(1, 3).flatmap(

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.simulation.tuning import Tuned, tune
+from ocf.simulation.tuning import tune
 from ocf.simulation.tuning.front_chart import Axis
 from ocf.simulation.tuning.page import to_html
+from ocf.simulation.tuning.tuned import Tuned
 from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, complaints, contrast, measured
 from tests.simulation.tuning.cases import UTILIZATION, problem, target
 

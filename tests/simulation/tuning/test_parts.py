@@ -5,10 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from ocf.simulation import LoadSeries, Scenario, SimulationResult, simulate
-from ocf.simulation.measures import MEASURES, MeasureUnit, measure
-from ocf.simulation.result import Columns, GroupColumns
-from ocf.simulation.scenario import Objectives, Workload
+from ocf.simulation import LoadSeries, Scenario, simulate
+from ocf.simulation.measures import measure
+from ocf.simulation.measures.catalog import MEASURES, MeasureUnit
+from ocf.simulation.result import Columns, GroupColumns, SimulationResult
+from ocf.simulation.scenario.objectives import Objectives
+from ocf.simulation.scenario.workload import Workload
 from ocf.simulation.tuning.evaluating import part_of, scaled_totals
 from tests.simulation.engine.nodes.clusters import group_of, node_scenario
 from tests.simulation.runs import run, scaled

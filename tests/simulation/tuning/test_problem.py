@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.simulation.scenario import HpaEdit
+from ocf.simulation.scenario.scenario import HpaEdit
 from ocf.simulation.tuning import LoadTrace, Problem, parse_setting
 from ocf.simulation.tuning.problem import InvalidCandidate, with_value
 from tests.simulation.tuning.cases import SCENARIO, UTILIZATION, WINDOW, problem, trace

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ocf.simulation import InputError
-from ocf.simulation.tuning import read_search
+from ocf.simulation.tuning.search import read_search
 
 
 def test_a_search_has_settings_objectives_and_requirements(tmp_path: Path) -> None:

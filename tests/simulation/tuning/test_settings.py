@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation.tuning import parse_setting, range_setting
+from ocf.simulation.tuning import parse_setting
+from ocf.simulation.tuning.settings import range_setting
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation.tuning import Across, Method, SamplerName, Target, Tuned, parse_objectives, parse_setting, tune
+from ocf.simulation.tuning import Method, Target, parse_objectives, parse_setting, tune
 from ocf.simulation.tuning import Problem as TuningProblem
+from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.objectives import dominates
+from ocf.simulation.tuning.samplers import SamplerName
+from ocf.simulation.tuning.tuned import Tuned
 from tests.simulation.tuning.cases import (
     JUMP,
     SCENARIO,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ocf.testing.envtest import Program
+from ocf.testing.envtest.binaries import Program
 
 Eventually = Callable[[Callable[[], object]], None]
 MakePrograms = Callable[[Path, Iterable[Program]], Path]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest import Program, Programs, find_programs
+from ocf.testing.envtest.binaries import Program, Programs, find_programs
 from ocf.testing.envtest.versions import PINNED, Machine
 
 if TYPE_CHECKING:

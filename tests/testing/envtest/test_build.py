@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest import Program, find_programs
+from ocf.testing.envtest.binaries import Program, find_programs
 from ocf.testing.envtest.build import build_programs
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest import Program
+from ocf.testing.envtest.binaries import Program
 from ocf.testing.envtest.build_plan import build_environment, origins, staging_modules
 from ocf.testing.envtest.versions import Machine, Release
 

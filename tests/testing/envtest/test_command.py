@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from ocf.testing.envtest import Program
+from ocf.testing.envtest.binaries import Program
 from ocf.testing.envtest.command import main, provide
 from ocf.testing.envtest.versions import PINNED, Machine
 

@@ -18,7 +18,8 @@ import pytest
 from ocf.cluster import ListOptions
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.envtest import ControllerName, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane
+from ocf.testing.envtest.binaries import Programs
 from ocf.testing.plugin import Envtest, RunControllers, RunKwok, RunScheduler
 from tests.requirements import leave_out
 from tests.support import eventually

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf.objects import ObjectKey
-from ocf.testing.envtest import Program, Programs
+from ocf.testing.envtest.binaries import Program, Programs
 from ocf.testing.plugin import Envtest
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-from ocf.testing.envtest import Programs
+from ocf.testing.envtest.binaries import Programs
 from ocf.testing.envtest.versions import PINNED, cache_folder
 from ocf.testing.plugin import Envtest, RunControllers, RunKwok, RunScheduler
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESTMetricsClient
+from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
 from ocf.errors import ConfigError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing.metrics_stub import MetricsStub
 from tests.support import eventually

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
-from ocf.objects import LabelSelector
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["LabelIndex", "required_labels"]
 

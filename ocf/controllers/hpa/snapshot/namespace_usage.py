@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
-from ocf.controllers.metrics_client import PodUsage
-from ocf.controllers.metrics_client.usage import has_text_labels
-from ocf.objects import LabelSelector
+from ocf.controllers.metrics_client.usage import PodUsage, has_text_labels
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["NamespaceUsage"]
 

@@ -6,18 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Self
 
-from ocf.autoscaling.algorithm import (
-    Autoscaler,
-    Metric,
-    MetricValues,
-    Pod,
-    Scale,
-    Settings,
-    Snapshot,
-    Status,
-    Unavailable,
-    early_exit_rule,
-)
+from ocf.autoscaling.algorithm import Autoscaler, Metric, Pod, Scale, Settings, Snapshot, Status, Unavailable
+from ocf.autoscaling.algorithm.early_exit import early_exit_rule
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.hpa.snapshot.pods import NamespacePods, PodIndex, list_pods
@@ -29,9 +20,11 @@ from ocf.controllers.hpa.snapshot.single_flight import (
     parse_label_selector,
     with_timeout,
 )
-from ocf.controllers.metrics_client import MetricsClient, read_metric
+from ocf.controllers.metrics_client import MetricsClient
+from ocf.controllers.metrics_client.query import read_metric
 from ocf.errors import ApiError, ManifestError, QuantityError
-from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["HpaSnapshot", "SnapshotReader"]
 

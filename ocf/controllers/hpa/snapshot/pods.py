@@ -9,7 +9,8 @@ from ocf.cluster.cache import CachedCluster
 from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.subscriptions import Subscription
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["NamespacePods", "PodIndex", "list_pods"]
 

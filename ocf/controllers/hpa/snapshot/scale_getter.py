@@ -12,11 +12,13 @@ from typing import Any, Final, Protocol
 from ocf.autoscaling.api.decoders import integer, read_object, struct, text
 from ocf.cluster import Cluster, Subresource
 from ocf.cluster.client.paths import object_path
-from ocf.controllers.metrics_client import PathReader, RESTMapper, RetryingReader
+from ocf.controllers.metrics_client import RESTMapper
 from ocf.controllers.metrics_client.errors import with_client_message
+from ocf.controllers.metrics_client.retry import PathReader, RetryingReader
 from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
-from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.label_requirements import SelectorOperator
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["DerivedScaleGetter", "ScaleGetter", "SubresourceScaleGetter"]
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from ocf.controllers.hpa.snapshot.label_index import required_labels
-from ocf.objects import LabelSelector
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["SelectorIndex"]
 

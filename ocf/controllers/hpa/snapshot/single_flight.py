@@ -7,9 +7,11 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from ocf.controllers.hpa.snapshot.namespace_usage import NamespaceUsage
-from ocf.controllers.metrics_client import MetricsClient, PodUsage
+from ocf.controllers.metrics_client import MetricsClient
+from ocf.controllers.metrics_client.usage import PodUsage
 from ocf.errors import ServerError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
+from ocf.objects.selectors import LabelSelector
 
 __all__ = ["SharedMetrics", "SingleFlight", "parse_label_selector", "with_timeout"]
 

@@ -28,7 +28,8 @@ from ocf.errors import (
     QuantityError,
 )
 from ocf.nodegroups import InstanceType, Machine, MachineRequest, MachineState, Offering
-from ocf.objects import PREFIX, Manifest, ObjectKey, Quantity, parse_time
+from ocf.objects import Manifest, ObjectKey, Quantity, parse_time
+from ocf.objects.manifest import PREFIX
 
 __all__ = ["ClusterAPIProvider"]
 

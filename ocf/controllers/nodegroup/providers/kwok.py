@@ -22,7 +22,8 @@ from ocf.errors import (
     ProviderUnavailableError,
 )
 from ocf.nodegroups import InstanceType, Machine, MachineRequest, MachineState
-from ocf.objects import PREFIX, Manifest, ObjectKey, parse_time
+from ocf.objects import Manifest, ObjectKey, parse_time
+from ocf.objects.manifest import PREFIX
 
 __all__ = ["KwokProvider"]
 

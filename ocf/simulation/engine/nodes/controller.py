@@ -9,17 +9,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from ocf.nodegroups import (
-    ClusterSnapshot,
-    Drain,
-    DrainSettings,
-    GroupStatus,
-    ObservedNode,
-    ScalingDecision,
-    decide,
-    next_step,
-)
-from ocf.nodegroups.drain import ActionKind, DrainPhase
+from ocf.nodegroups import ClusterSnapshot, decide, next_step
+from ocf.nodegroups.decide import ScalingDecision
+from ocf.nodegroups.drain import ActionKind, Drain, DrainPhase, DrainSettings, ObservedNode
+from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.packing import NewNode
 from ocf.nodegroups.scale_down import CandidateOutcome
 from ocf.nodegroups.snapshot import Overlay, SnapshotPod

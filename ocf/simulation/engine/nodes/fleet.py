@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ocf.nodegroups import Catalog, ClusterSnapshot, NodeGroup, SnapshotPod, decide, select_instance_type
+from ocf.nodegroups import Catalog, ClusterSnapshot, NodeGroup, decide, select_instance_type
 from ocf.nodegroups.packing import NodeTemplate
 from ocf.nodegroups.selection import templates
-from ocf.nodegroups.snapshot import PodShape
+from ocf.nodegroups.snapshot import PodShape, SnapshotPod
 from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.nodes.machines import NodeKind, kind_of
 from ocf.simulation.engine.nodes.pool import NodePool
 from ocf.simulation.engine.nodes.scheduler import Scheduler
-from ocf.simulation.scenario import NodeGroupSettings, Scenario
+from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.node_groups import NodeGroupSettings
 from ocf.simulation.scenario.node_values import catalog_of, group_of, pod_shape
 
 __all__ = ["NodeFleet"]

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from ocf.nodegroups import NodeTemplate, Resources
+from ocf.nodegroups import Resources
+from ocf.nodegroups.packing import NodeTemplate
 from ocf.nodegroups.snapshot import PodShape
 from ocf.simulation.scenario.node_values import pods_per_node
 
 if TYPE_CHECKING:
-    from ocf.nodegroups import Node, SnapshotPod
+    from ocf.nodegroups import Node
+    from ocf.nodegroups.snapshot import SnapshotPod
     from ocf.simulation.engine.simulated_pods import SimulatedPod
 
 __all__ = ["NodeKind", "NodeState", "SimulatedNode", "kind_of"]

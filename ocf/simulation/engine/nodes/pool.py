@@ -11,7 +11,7 @@ from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.delays import drawn, exponential
 from ocf.simulation.engine.nodes.machines import NodeKind, NodeState, SimulatedNode
 from ocf.simulation.engine.nodes.scheduler import Scheduler
-from ocf.simulation.scenario import NodeGroupSettings
+from ocf.simulation.scenario.node_groups import NodeGroupSettings
 
 __all__ = ["NodePool"]
 

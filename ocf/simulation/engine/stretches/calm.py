@@ -15,7 +15,7 @@ from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.engine.meters import Meter, amount
 from ocf.simulation.engine.pipeline import Times
 from ocf.simulation.engine.scrapes import Scrape
-from ocf.simulation.scenario import SignalSource
+from ocf.simulation.scenario.workload import SignalSource
 
 __all__ = ["TOO_MUCH", "Calm", "CalmSamples"]
 

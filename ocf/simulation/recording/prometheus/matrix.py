@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ocf.errors import ConfigError
-from ocf.objects import get_field
+from ocf.objects.paths import get_field
 from ocf.simulation.recording.prometheus.steps import Steps
 
 __all__ = ["Matrix", "Series", "matrix_of"]

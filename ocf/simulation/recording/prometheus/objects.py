@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric
-from ocf.objects import PREFIX, Manifest
+from ocf.objects import Manifest
 from ocf.objects.durations import format_duration
+from ocf.objects.manifest import PREFIX
 from ocf.objects.timestamps import format_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.recording.prometheus.matrix import Matrix, Series

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, copy_json, get_field
+from ocf.objects import Manifest, copy_json
+from ocf.objects.paths import get_field
 from ocf.simulation.recording.prometheus.matrix import Matrix
 from ocf.simulation.recording.prometheus.queries import Need, SeriesSelection, SeriesSource
 

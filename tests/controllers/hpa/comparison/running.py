@@ -17,7 +17,8 @@ from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader, Subresourc
 from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
-from ocf.testing.envtest import ControllerName, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane
+from ocf.testing.envtest.binaries import Programs
 from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.comparison.env import Env

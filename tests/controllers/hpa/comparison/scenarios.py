@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Final
 
-from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.client import EXTERNAL_METRICS
 from ocf.objects import Manifest
 from tests.controllers.hpa.comparison import edge_scenarios
 from tests.controllers.hpa.comparison.env import Env, described, external, pods, resource

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from ocf.testing.envtest import Programs
+from ocf.testing.envtest.binaries import Programs
 from tests.controllers.hpa.comparison.running import Sync, comparison_env
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES, SCENARIOS
 from tests.controllers.hpa.comparison.ticks import OurController, ReportedEvent, verdict_of_controller

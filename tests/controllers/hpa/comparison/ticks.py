@@ -12,9 +12,11 @@ from typing import Any, Final, NamedTuple
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import Decision, History, Settings, decide
 from ocf.cluster import Subresource
-from ocf.controllers.hpa.snapshot import HpaSnapshot, SelectorIndex, SnapshotReader
+from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
+from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
 from ocf.errors import ApiError, api_error
-from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.selectors import LabelSelector
 from ocf.objects.timestamps import parse_time
 from ocf_server import EmbeddedCluster
 

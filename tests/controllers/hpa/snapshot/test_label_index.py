@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.controllers.hpa.snapshot import LabelIndex, SelectorIndex
-from ocf.objects import LabelSelector
+from ocf.controllers.hpa.snapshot.label_index import LabelIndex
+from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
+from ocf.objects.selectors import LabelSelector
 
 KEYS, VALUES = st.sampled_from("abc"), st.sampled_from("xyz")
 LABELS = st.dictionaries(KEYS, VALUES)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.controllers.hpa.snapshot.namespace_usage import NamespaceUsage
-from ocf.objects import LabelSelector
+from ocf.objects.selectors import LabelSelector
 from tests.controllers.hpa.snapshot.test_label_index import KEYS, SELECTORS, VALUES
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import Pod
 from ocf.cluster.cache import CachedCluster
-from ocf.controllers.hpa.snapshot import PodIndex
-from ocf.controllers.hpa.snapshot.pods import list_pods
-from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.controllers.hpa.snapshot.pods import PodIndex, list_pods
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.selectors import LabelSelector
 from ocf.testing import run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from tests.controllers.hpa.snapshot.conftest import Shop

@@ -13,15 +13,10 @@ from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import Metric, MetricTarget, Settings, Unavailable, decide
 from ocf.cluster.cache import CachedCluster
-from ocf.controllers.hpa.snapshot import (
-    DerivedScaleGetter,
-    HpaSnapshot,
-    SharedMetrics,
-    SingleFlight,
-    SnapshotReader,
-    SubresourceScaleGetter,
-)
-from ocf.controllers.metrics_client import RESOURCE_METRICS, read_metric
+from ocf.controllers.hpa.snapshot import DerivedScaleGetter, HpaSnapshot, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.hpa.snapshot.single_flight import SharedMetrics, SingleFlight
+from ocf.controllers.metrics_client import RESOURCE_METRICS
+from ocf.controllers.metrics_client.query import read_metric
 from ocf.errors import ServerError
 from ocf.objects import Manifest
 from ocf.testing import VirtualClock, run_in_virtual_time

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ocf.controllers.hpa.snapshot import SharedMetrics, SingleFlight
+from ocf.controllers.hpa.snapshot.single_flight import SharedMetrics, SingleFlight
 from ocf.errors import ServerError
 from ocf.testing.fake_metrics import FakeMetricsClient
 

@@ -11,7 +11,8 @@ from ocf.cluster import Cluster, InterceptingCluster, ListOptions, PatchOptions,
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
 from ocf.errors import ProviderRefusedError, ProviderUnavailableError
 from ocf.nodegroups import Machine, MachineRequest, MachineState, Offering
-from ocf.objects import Manifest, ObjectKey, load_documents
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.documents import load_documents
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.provider_suite import NamedProviderSuite
 from ocf_server import EmbeddedCluster

@@ -17,7 +17,8 @@ from ocf.controllers.nodegroup.definitions import node_definition, node_group_de
 from ocf.controllers.nodegroup.manifests import NodeGroupInstallation, installation_manifests
 from ocf.objects import Manifest
 from ocf.runtime.rbac import PolicyRule
-from ocf.testing.envtest import ControllerName, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane
+from ocf.testing.envtest.binaries import Programs
 from ocf.testing.plugin import RunControllers, RunKwok, RunScheduler
 from tests.controllers.nodegroup.whole_cluster.audit import AuditLog
 from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, SYSTEM, Environment

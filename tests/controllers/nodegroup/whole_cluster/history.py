@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
 from ocf.objects.conditions import is_condition_true
 from ocf.objects.owner_references import controller_of
+from ocf.objects.selectors import LabelSelector
 from tests.controllers.change_history import Change, in_order
 
 __all__ = ["KINDS", "OURS", "State", "is_serving", "lines", "violations"]

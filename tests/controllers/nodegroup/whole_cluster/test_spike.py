@@ -26,7 +26,8 @@ from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.controllers.process import leader_runner
-from ocf.runtime.operator import LeaderRunner, Lease
+from ocf.runtime.operator import Lease
+from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, SYSTEM, TYPES, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API

@@ -19,21 +19,15 @@ from typing import Any, Final
 from examples.memcached.component import memcached
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
-from ocf.cluster import (
-    DEFAULT_LIST_OPTIONS,
-    Cluster,
-    InterceptingCluster,
-    ListOptions,
-    ObjectList,
-    Request,
-    WatchOptions,
-)
+from ocf.cluster import Cluster, InterceptingCluster, ListOptions, ObjectList, Request, WatchOptions
 from ocf.cluster.cache import CacheTiming
+from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS
 from ocf.component import Component
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.runtime.operator import Manager, ManagerOptions, running
-from ocf.runtime.workqueue import ExponentialBackoff
+from ocf.runtime.operator import ManagerOptions, running
+from ocf.runtime.operator.manager import Manager
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot

@@ -13,13 +13,15 @@ from examples.memcached import monitor
 from examples.memcached.definition import definition
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
-from ocf.cluster import Cluster, EventType, InterceptingCluster, Request, Verb, WatchOptions
+from ocf.cluster import Cluster, InterceptingCluster, Request, Verb, WatchOptions
 from ocf.cluster.client import ApiServerCluster
+from ocf.cluster.protocol import EventType
 from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, serving, write_kubeconfig
+from ocf_server.http import serving, write_kubeconfig
+from ocf_server.http.server import HttpServer
 from tests.examples.memcached.env import Env, embedded_kubelet
 from tests.examples.memcached.faults.env import HPA, KINDS, NAMESPACE
 

@@ -12,10 +12,12 @@ import pytest
 
 from examples.memcached.samples import EVERYTHING
 from ocf.component.owner_status import FAILED_EVENT
-from ocf.concepts import Event, NullRecorder
-from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, crash_at_each_write, run_in_virtual_time
+from ocf.concepts import Event
+from ocf.concepts.recorder import NullRecorder
+from ocf.testing import crash_at_each_write, run_in_virtual_time
+from ocf.testing.crash_matrix import DisturbanceReport
+from ocf.testing.simulated_process import Disturbance, SimulatedCrash, SimulatedProcess
 from ocf.testing.simulated_process import SimulatedCluster as Ledger
-from ocf.testing.simulated_process import SimulatedProcess
 from ocf.testing.snapshots import snapshot
 from tests.examples.memcached.faults.env import HPA, KINDS, OWNER, OperatorEnv, Step, new_env
 

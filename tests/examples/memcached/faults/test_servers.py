@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from examples.memcached.samples import AUTOSCALED
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, api_error
 from ocf.objects import ObjectKey
-from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import run_in_virtual_time
 from tests.examples.memcached.faults.env import CAP, HPA, Ended, OperatorEnv, new_env, now, run_test
 

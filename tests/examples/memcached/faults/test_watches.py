@@ -16,7 +16,7 @@ from tests.examples.memcached.faults.env import HPA, KINDS, Ended, OperatorEnv, 
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
-    from ocf.runtime.operator import Manager
+    from ocf.runtime.operator.manager import Manager
 
 SILENCES: Final = 20
 DETECTED: Final = 70.0

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ocf.simulation import LoadSeries, Scenario, SimulationResult, simulate
+from ocf.simulation import LoadSeries, Scenario, simulate
+from ocf.simulation.result import SimulationResult
 from tests.simulation.engine.nodes.clusters import group_of, node_scenario, run_of
 from tests.simulation.engine.scenarios import hpa_of, rows_of
 
