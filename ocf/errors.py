@@ -42,6 +42,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 __all__ = [
+    "AlreadyExistsError",
     "ApiError",
     "BadRequestError",
     "BuildError",
@@ -60,10 +61,13 @@ __all__ = [
     "ManifestError",
     "MutationError",
     "NotFoundError",
+    "NotReadyError",
     "OcfError",
+    "ProviderError",
     "ProviderRefusedError",
     "ProviderUnavailableError",
     "QuantityError",
+    "QueueClosedError",
     "ReconcileError",
     "ServerError",
     "TooManyRequestsError",

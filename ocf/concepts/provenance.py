@@ -113,7 +113,6 @@ class MutationEffect:
 
     Args:
         name: Name of the mutation.
-        effect: The effect.
         reason: Why its gate is closed or it changed nothing; empty if it changed the object.
     """
 

@@ -157,7 +157,6 @@ class DataRead:
     """A declared read of a cell.
 
     Args:
-        cell: The cell.
         optional: Whether the data is optional; a required read blocks the resource until the cell is set.
     """
 

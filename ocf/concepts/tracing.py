@@ -74,11 +74,7 @@ class Tracer(Protocol):
         ...
 
     def annotate(self, attributes: SpanAttributes) -> None:
-        """Add attributes to the active span.
-
-        Args:
-            attributes: The attributes.
-        """
+        """Add attributes to the active span."""
         ...
 
     def leave(self) -> None:

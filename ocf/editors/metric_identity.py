@@ -141,8 +141,6 @@ def metric_filter(
         kind: The `type` of the metric.
         name: Name of the resource or metric; an empty name also matches entries without a source.
         selector: The selector; None for metrics without a selector.
-        container: The container.
-        described_object: The described object.
 
     Returns:
         A condition on entries of `spec.metrics`.

@@ -69,11 +69,7 @@ class LimitLog:
 
 
 def client_ended(request: web.Request) -> asyncio.Event:
-    """Return the event that the client of a request sends nothing more; a stream without end ends then.
-
-    Args:
-        request: The request.
-    """
+    """Return the event that the client of a request sends nothing more; a stream without end ends then."""
     protocol = request.transport.get_protocol() if request.transport is not None else None
     if isinstance(protocol, Connection):
         return protocol.ended
@@ -112,11 +108,7 @@ class Connection(asyncio.Protocol):
         return None if self._request.content.is_eof() else Waiting(WaitsFor.BODY, self._begun)
 
     def begin(self, request: web.Request) -> None:
-        """Record that the headers of a request have arrived.
-
-        Args:
-            request: The request.
-        """
+        """Record that the headers of a request have arrived."""
         self._request, self._begun = request, self._now()
 
     def end(self) -> None:
@@ -203,7 +195,6 @@ class Connections:
 
     Args:
         name: Name of the server, for the log.
-        limits: The limits.
         tls: The TLS context; None for plain HTTP.
     """
 
@@ -227,7 +218,6 @@ class Connections:
         """Record the request while it is processed; a middleware of the application.
 
         Args:
-            request: The request.
             handler: Processes it.
         """
         connection = self._by_handler.get(request.protocol)
@@ -278,11 +268,7 @@ class Connections:
         return True
 
     def serve(self, connection: Connection) -> web.RequestHandler:
-        """Return the HTTP protocol of a connection that has been established.
-
-        Args:
-            connection: The connection.
-        """
+        """Return the HTTP protocol of a connection that has been established."""
         assert self.make_handler is not None  # noqa: S101 (narrows the type)
         handler = self.make_handler()
         self._by_handler[handler] = connection
@@ -292,7 +278,6 @@ class Connections:
         """Forget a connection that is closed.
 
         Args:
-            connection: The connection.
             handler: Its HTTP protocol; None if it was not established.
         """
         self._open.pop(connection, None)

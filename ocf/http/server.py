@@ -43,7 +43,6 @@ class ListeningServer:
 
     Args:
         host: The address that it listens on.
-        port: The port.
         _connections: The open connections.
         _sockets: The listening sockets.
     """

@@ -15,9 +15,6 @@ __all__ = ["annotated_names", "signature_of"]
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function; an annotation that cannot be evaluated is a text or a `ForwardRef`.
 
-    Args:
-        function: The function.
-
     Raises:
         TypeError: If it is not a function.
         ValueError: If its signature is unknown, as that of some built-in functions.

@@ -17,11 +17,7 @@ _LINES: Final = 10
 
 
 def is_generated(text: str) -> bool:
-    """Return whether a file was generated.
-
-    Args:
-        text: Its text.
-    """
+    """Return whether a file was generated."""
     return NOTE in text[:_HEAD]
 
 

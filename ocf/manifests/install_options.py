@@ -30,7 +30,6 @@ class Project:
         description: Summary in one line.
         authors: Names and e-mail addresses; an address may be empty.
         links: Names and URLs.
-        keywords: Keywords.
     """
 
     version: str = _VERSION
@@ -49,9 +48,6 @@ class Project:
     @classmethod
     def of_pyproject(cls, table: Mapping[str, Any]) -> Project:
         """Read the table `project` of a `pyproject.toml`.
-
-        Args:
-            table: The table.
 
         Raises:
             ConfigError: If the version is not a semantic version.

@@ -70,12 +70,7 @@ resources:
 
 
 def documents(manifests: Sequence[Manifest], *, note: str = NOTE) -> str:
-    """Return manifests as the YAML documents of one file, which begins with the note that it is generated.
-
-    Args:
-        manifests: The manifests.
-        note: The note.
-    """
+    """Return manifests as the YAML documents of one file, which begins with the note that it is generated."""
     return f"# {note}\n" + "---\n".join(map(dump_document, manifests))
 
 

@@ -39,9 +39,6 @@ def parse_path(text: str) -> tuple[str, ...]:
     Args:
         text: Keys joined by dots, `spec.replicas`; list positions are not supported.
 
-    Returns:
-        The keys.
-
     Raises:
         ConfigError: If a key is empty or contains a bracket.
 

@@ -106,7 +106,6 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         """Declare that the resource fills a data cell as soon as it is applied or read.
 
         Args:
-            cell: The cell.
             extract: Called with the live object; its result is stored in the cell.
         """
         self._extractions.append(Extraction(cell, extract))

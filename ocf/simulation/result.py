@@ -133,8 +133,6 @@ class ConditionChange(NamedTuple):
         time: Seconds since the start.
         type: `AbleToScale`, `ScalingActive` or `ScalingLimited`.
         status: `True`, `False` or `Unknown`.
-        reason: The reason.
-        message: The message.
     """
 
     time: float

@@ -88,7 +88,6 @@ class ConditionFinding:
     """One violation of a rule in a list of conditions.
 
     Args:
-        rule: The rule.
         path: The field, relative to the list: `[0].reason`.
         problem: The value seen and the value allowed.
     """

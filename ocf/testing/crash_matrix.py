@@ -37,9 +37,7 @@ class DisturbedWrite:
     """Result of one disturbance of one write.
 
     Args:
-        disturbance: The disturbance.
         number: Number of the write in the undisturbed run, from 1.
-        write: The write.
         problems: The differences from the undisturbed run; empty if the final states are equal.
     """
 

@@ -65,7 +65,6 @@ class Injection:
     """A fault that was injected.
 
     Args:
-        fault: The fault.
         request: The request it hit; for a dropped event the watch, with namespace and name of the event's object.
     """
 

@@ -173,11 +173,7 @@ class Fault:
         return [problem for problem, holds in found.items() if holds]
 
     def matches(self, request: Request) -> bool:
-        """Return whether a request counts for this fault.
-
-        Args:
-            request: The request.
-        """
+        """Return whether a request counts for this fault."""
         if request.verb not in (self.verbs or _ALLOWED_VERBS[type(self.effect)]):
             return False
         if self.subresource not in (_ANY_SUBRESOURCE, request.subresource or ""):

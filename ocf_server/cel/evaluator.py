@@ -99,7 +99,6 @@ def default_problems(rules: Rules, default: Any, path: str) -> list[FieldProblem
     """Evaluate the rules of a schema for its default, which is also the value of `oldSelf`.
 
     Args:
-        default: The default.
         path: Path of the default in the CustomResourceDefinition.
 
     Returns:

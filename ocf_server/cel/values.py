@@ -155,9 +155,6 @@ def equal(left: Any, right: Any) -> bool:
 def value_of(given: Any, schema: _Schema) -> Any:
     """Convert a value of a manifest to a value of CEL.
 
-    Returns:
-        The value of CEL.
-
     Example:
         >>> value_of({"wait": "90s", "share": 1}, {"type": "object", "properties": {
         ...     "wait": {"type": "string", "format": "duration"}, "share": {"type": "number"}}})

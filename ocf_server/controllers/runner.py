@@ -39,7 +39,6 @@ class Controllers:
     Args:
         cluster: The cluster that the writes are sent to.
         registry: Its registry, which the controllers read.
-        settings: The settings.
     """
 
     def __init__(self, cluster: Cluster, registry: Registry, settings: ControllerSettings) -> None:

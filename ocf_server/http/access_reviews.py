@@ -62,9 +62,6 @@ def with_status(kind: str, review: Manifest, registry: Registry, user: User) -> 
         review: The review; it is not changed.
         registry: The registry of the server, which knows the tokens that it has issued.
 
-    Returns:
-        The review with its status.
-
     Raises:
         BadRequestError: If a TokenReview has no token, or a SelfSubjectRulesReview no namespace.
     """

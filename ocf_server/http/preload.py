@@ -19,7 +19,6 @@ async def load_manifests(cluster: EmbeddedCluster, manifests: Iterable[Manifest]
     """Apply manifests as kubectl would.
 
     Args:
-        cluster: The cluster.
         manifests: The objects, or lists of them, in any order; namespaced objects without a namespace go to `default`.
         field_manager: The field manager of the apply.
 

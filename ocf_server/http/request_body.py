@@ -46,9 +46,6 @@ class _NumberError(_BodyError):
 def read_object(body: bytes, content_type: str, kind: str, version: str) -> Manifest:
     """Read the object of a create or an update.
 
-    Args:
-        content_type: Its `Content-Type`.
-
     Raises:
         BadRequestError: If the media type is unknown, or the body is not an object.
 
@@ -92,9 +89,6 @@ def _typed(body: bytes, content_type: str) -> Manifest:
 def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
     """Read a patch.
 
-    Args:
-        content_type: Its `Content-Type`.
-
     Returns:
         The patch type (None for a server-side apply) and the patch.
 
@@ -126,7 +120,6 @@ def read_options(body: bytes, content_type: str) -> Manifest | None:
 
     Args:
         body: The body, which may be empty.
-        content_type: Its `Content-Type`.
 
     Returns:
         The options; None if the body is empty.

@@ -46,9 +46,6 @@ _REASONS: Final = {
 def status_of(error: ApiError) -> Manifest:
     """Return the `Status` for an error.
 
-    Returns:
-        The `Status`.
-
     Example:
         >>> status_of(api_error('pods "web" not found', code=404, reason="NotFound"))["details"]
         {'name': 'web', 'kind': 'pods'}

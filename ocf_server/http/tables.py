@@ -99,11 +99,7 @@ class TableOptions:
 
 
 def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
-    """Render objects as a table.
-
-    Returns:
-        The `Table`.
-    """
+    """Render objects as a table."""
     rows = [table_row(kind, item, options) for item in items]
     columns = [_heading(column) for column in kind.columns] if options.heading else None
     head = {"kind": "Table", "apiVersion": options.media.meta_version, "metadata": metadata}

@@ -32,6 +32,8 @@ def words() -> frozenset[str]:
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         text = page.read_text(encoding="utf-8")
         texts += [*FENCE.findall(text), *re.findall(r"`[^`\n]+`", FENCE.sub("", text))]
+    # The page of all errors is made from this table.
+    texts.append((ROOT / "docs/site/errors.yaml").read_text(encoding="utf-8"))
     files = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "ocf/scaffold/templates").rglob("*")]
     texts += [file.read_text(encoding="utf-8") for file in files if file.is_file()]
     return frozenset(re.findall(r"\w+", "\n".join(texts)))

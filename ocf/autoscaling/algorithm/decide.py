@@ -36,7 +36,6 @@ def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
     """Return the tolerances of an HPA: those of its `behavior`, otherwise the controller's setting.
 
     Args:
-        autoscaler: The autoscaler.
         settings: The controller's settings.
     """
     behavior = autoscaler.behavior

@@ -22,7 +22,6 @@ def early_exit_rule(
     """Return the rule that ends a sync before its metrics are read.
 
     Args:
-        autoscaler: The autoscaler.
         scale: The scale of its target, or why it could not be read.
         conditions: The conditions of the HPA's status as it was read.
         settings: The controller's settings.

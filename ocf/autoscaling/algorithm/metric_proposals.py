@@ -51,7 +51,6 @@ class MetricOutcome(NamedTuple):
     """The outcome of one metric.
 
     Args:
-        metric: The metric.
         name: Its name in messages.
         result: Its proposal with the numbers that led to it, or the failure.
         status: Its entry in the status.

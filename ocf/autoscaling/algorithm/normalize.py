@@ -18,7 +18,6 @@ def downscale_window(autoscaler: Autoscaler, settings: Settings) -> timedelta:
     """Return the stabilization window for scaling down.
 
     Args:
-        autoscaler: The autoscaler.
         settings: The controller's settings; they apply if the autoscaler does not set a window.
     """
     behavior = autoscaler.behavior

@@ -17,8 +17,6 @@ class RescaleEvent(NamedTuple):
     """An event about an autoscaler.
 
     Args:
-        reason: Its reason.
-        message: Its message.
         at: When it was last posted.
     """
 

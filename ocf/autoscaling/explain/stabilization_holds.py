@@ -49,7 +49,6 @@ class PolicyAllowance(NamedTuple):
     """What one policy allows.
 
     Args:
-        policy: The policy.
         start: The replicas at the start of the period.
         added: Replicas added within the period.
         removed: Replicas removed within the period.
@@ -71,7 +70,6 @@ def hold_of(decision: Decision, settings: Settings) -> Hold | None:
     """Return the recommendation that keeps a decision from the replicas that its metrics want.
 
     Args:
-        decision: The decision.
         settings: The settings that it was made with.
 
     Returns:
@@ -102,7 +100,6 @@ def policy_allowances(
     """Return what each policy of a direction allows.
 
     Args:
-        autoscaler: The autoscaler.
         current: The `spec.replicas` of the target's scale.
         history: The history, with previous changes.
         up: Whether the direction is up.

@@ -21,12 +21,7 @@ __all__ = ["Section", "render", "render_steps"]
 
 
 class Section(NamedTuple):
-    """A section of the text.
-
-    Args:
-        title: The title.
-        lines: The lines.
-    """
+    """A section of the text."""
 
     title: str
     lines: tuple[str, ...]
@@ -53,9 +48,6 @@ def render(explanation: Explanation) -> Iterator[Section]:
 
 def render_steps(explanation: Explanation) -> Iterator[str]:
     """Render how the decision was made, without what would change it.
-
-    Args:
-        explanation: The explanation.
 
     Yields:
         The result, and for each step a line and the lines that belong to it.

@@ -108,7 +108,6 @@ def metric_thresholds(
     """Find the thresholds of each metric that made a proposal.
 
     Args:
-        snapshot: The snapshot.
         histories: The history of the controller; several if it is not known which one it has.
         settings: The controller's settings.
         now: The instant of the sync.
@@ -130,7 +129,6 @@ def with_total(snapshot: Snapshot, position: int, pods: tuple[str, ...], total: 
     """Return a snapshot with another total of one metric.
 
     Args:
-        snapshot: The snapshot.
         position: Index of the metric in the spec.
         pods: The pods whose samples count. Only their sum matters, so the first pod gets all of it.
         total: The total in thousandths.

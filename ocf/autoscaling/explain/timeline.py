@@ -69,9 +69,6 @@ _UNICODE: Final = _Symbols("•", "●", "◆", "▶", "─", "│", "└", "─
 def timeline(explanation: Explanation) -> Timeline | None:
     """Return the timeline of an explanation.
 
-    Args:
-        explanation: The explanation.
-
     Returns:
         The timeline; None if the metrics were not evaluated, so that no window applied.
     """
@@ -107,9 +104,6 @@ def timeline(explanation: Explanation) -> Timeline | None:
 
 def bounded_timelines(explanation: Explanation) -> Iterator[tuple[str, Timeline]]:
     """Yield the timelines of an explanation with their titles: two for the ends of a range, otherwise one.
-
-    Args:
-        explanation: The explanation.
 
     Yields:
         Titles and timelines; none if the metrics were not evaluated.

@@ -88,7 +88,6 @@ def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Setting
     """Decide for the extremes of all possible histories.
 
     Args:
-        snapshot: The snapshot.
         known: The known part of the history.
         settings: The controller's settings, as far as they are known.
         now: The instant of the sync.
@@ -132,7 +131,6 @@ def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: S
     """Yield the extremes of all histories that the observations permit.
 
     Args:
-        snapshot: The snapshot.
         known: The known part of the history.
         settings: The controller's settings.
 

@@ -167,6 +167,7 @@ class RestConfig:
     Args:
         host: Address of the server, with an optional path: `https://10.0.0.1:6443`.
         tls: TLS, for an address with `https`.
+        bearer_token: Token that authenticates each request.
         bearer_token_file: File with a bearer token, read again each minute; precedes `bearer_token`.
         username: User name for basic authentication.
         password: Password for basic authentication.

@@ -85,8 +85,6 @@ class HpaMonitor:
         """Set the desired replicas of an autoscaler.
 
         Args:
-            namespace: Its namespace.
-            name: Its name.
             replicas: The desired replicas.
         """
         with self._lock:
@@ -96,20 +94,13 @@ class HpaMonitor:
         """Set how the controller treats an autoscaler.
 
         Args:
-            namespace: Its namespace.
-            name: Its name.
             state: `waiting`, `running`, `invalid`, `refused`, `taking_over` or `left_alone`.
         """
         with self._lock:
             self._states[namespace, name] = state
 
     def forget(self, namespace: str, name: str) -> None:
-        """Drop the gauges of a deleted autoscaler.
-
-        Args:
-            namespace: Its namespace.
-            name: Its name.
-        """
+        """Drop the gauges of a deleted autoscaler."""
         with self._lock:
             self._desired.pop((namespace, name), None)
             self._states.pop((namespace, name), None)

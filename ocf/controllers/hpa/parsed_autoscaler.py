@@ -21,8 +21,6 @@ class ParsedAutoscaler(NamedTuple):
     """An autoscaler as the controller runs it.
 
     Args:
-        key: Its key.
-        uid: Its uid.
         target: Its target; fields that the spec does not have are empty.
         settings: Its settings: those of the controller with its own overrides.
         autoscaler: Its spec; None if the spec is invalid.

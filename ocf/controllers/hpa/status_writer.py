@@ -48,8 +48,6 @@ async def write_scale(
 
     Args:
         cluster: The cluster of the target.
-        target: The target.
-        replicas: The replicas.
         version: The resourceVersion of the target as read; empty reads its Scale first.
         retry: Whether to write again after a conflict.
         random: Draws a number from 0 up to 1.
@@ -80,7 +78,6 @@ async def write_status(cluster: Cluster, manifest: Manifest, status: Status) -> 
     Args:
         cluster: The cluster of the autoscaler.
         manifest: The autoscaler as read; if it has changed since, the write fails with a conflict.
-        status: The status.
 
     Raises:
         ApiError: If the API server rejects the write.

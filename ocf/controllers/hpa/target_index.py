@@ -22,8 +22,6 @@ class TargetUser(NamedTuple):
 
     Args:
         created: Its creation timestamp, as the API writes it.
-        name: Its name.
-        kind: Its kind.
     """
 
     created: str

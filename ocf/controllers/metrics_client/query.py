@@ -36,7 +36,6 @@ async def read_metric(
 
     Args:
         api: The client of the metrics APIs.
-        metric: The metric.
         namespace: The namespace of the autoscaler.
         selector: `status.selector` of its scale, which selects its pods.
         usage: Reads the usage of resources; None uses `api`.

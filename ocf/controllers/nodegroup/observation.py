@@ -201,7 +201,6 @@ async def read_cluster(cluster: Cluster, metrics: NodeMetricsClient | None = Non
     """Read everything that a reconcile needs, once.
 
     Args:
-        cluster: The cluster.
         metrics: The client of the metrics of nodes, for groups that want them; None where there are none.
 
     Raises:

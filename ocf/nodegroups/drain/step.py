@@ -105,7 +105,6 @@ class ObservedNode:
     Args:
         exists: Whether the node is there.
         cordoned: Whether it is unschedulable.
-        pods: The pods on it.
         refused: The message of the API server by the key of each pod whose last eviction was refused (429).
         blocked: Why the node must not be removed any more; None if all safety rules still allow it.
     """

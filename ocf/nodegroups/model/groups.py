@@ -146,10 +146,6 @@ class Membership:
 def assign_nodes(groups: tuple[NodeGroup, ...], snapshot: ClusterSnapshot) -> Membership:
     """Return which nodes belong to which group.
 
-    Args:
-        groups: The groups.
-        snapshot: The snapshot.
-
     Example:
         >>> group = NodeGroup(name="workers", member_labels={"pool": "workers"})
         >>> node = Node(name="n1", labels={"pool": "workers"})

@@ -22,7 +22,6 @@ class TypeRefusal(NamedTuple):
 
     Args:
         instance_type: The name of the instance type.
-        zone: The zone.
         at: When it was refused.
         until: Until when it is left alone.
     """
@@ -84,7 +83,6 @@ class GroupStatus:
 
         Args:
             instance_type: The name of the instance type.
-            zone: The zone.
             now: The time of the refusal.
 
         Example:

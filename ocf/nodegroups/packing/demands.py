@@ -27,9 +27,6 @@ def pending_pods(snapshot: ClusterSnapshot) -> tuple[SnapshotPod, ...]:
     Left out are pods that are being deleted, that scheduling gates keep back, and pods of DaemonSets, which wait for
     their own node. A pod counts from the moment that it exists, even before the scheduler has tried to place it: it
     takes room either way.
-
-    Args:
-        snapshot: The snapshot.
     """
     return tuple(
         pod for pod in snapshot.pods.values() if not (pod.node_name or pod.deleting or pod.gated or pod.of_daemon_set)
@@ -43,7 +40,6 @@ def group_pods(pods: Iterable[SnapshotPod], reference: Resources) -> list[Demand
     equal size are sorted by the keys of their pods: the order of the pods does not matter.
 
     Args:
-        pods: The pods.
         reference: The resources of the reference node.
 
     Example:

@@ -30,7 +30,6 @@ class Unplaced(NamedTuple):
     """Equal pods without a place.
 
     Args:
-        pods: The pods.
         reason: Why a new node does not help, or why there is none.
         never: Whether no node that could be added takes such a pod, even an empty one.
     """

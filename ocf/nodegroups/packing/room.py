@@ -17,7 +17,6 @@ def prepare(snapshot: ClusterSnapshot, *, with_in_flight: bool = False) -> Clust
     """Return a state for placing pods; nodes that are not ready take none.
 
     Args:
-        snapshot: The snapshot.
         with_in_flight: Whether nodes in flight are part of the state. Otherwise `join_in_flight` adds them later.
     """
     nodes = snapshot.nodes
@@ -35,10 +34,6 @@ def join_in_flight(state: ClusterState, snapshot: ClusterSnapshot) -> None:
 
     They come after the pods are placed that fit without them, as those pods do not wait for them: otherwise a new
     topology without pods would take them out of reach, and more nodes would be asked for while nodes boot.
-
-    Args:
-        state: The state.
-        snapshot: The snapshot.
     """
     for node in sorted(snapshot.nodes.values(), key=lambda node: node.name):
         if not node.in_flight:
@@ -58,7 +53,6 @@ def fill_in_turn(
 
     Args:
         state: The state, without nodes in flight.
-        snapshot: The snapshot.
         demands: The pods.
 
     Returns:
@@ -76,7 +70,6 @@ def fill_room(
     """Place pods on the nodes of a state.
 
     Args:
-        state: The state.
         demands: The pods.
         first: The index of the first node to use.
         stop: The index behind the last node to use; None for all nodes.
@@ -100,7 +93,6 @@ def reference_size(state: ClusterState, templates: Sequence[NodeTemplate]) -> Re
     """Return the resources that the size of pods is measured by: the largest node that could be added, or is there.
 
     Args:
-        state: The state.
         templates: The nodes that could be added.
     """
     nodes = [template.node for template in templates] or state.nodes
@@ -115,8 +107,6 @@ def assign(
     """Give equal pods to the places that were found, and return the rest.
 
     Args:
-        state: The state.
-        pods: The pods.
         placed: Pairs of the index of a node and the number of pods placed on it.
         placements: Takes the name of the node by the key of each pod.
     """

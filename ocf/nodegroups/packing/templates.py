@@ -51,7 +51,6 @@ def place_daemons(state: ClusterState, index: int) -> None:
     their room.
 
     Args:
-        state: The state.
         index: The index of the node.
     """
     node = state.nodes[index]

@@ -38,9 +38,7 @@ def explain(shape: PodShape, index: int, state: ClusterState) -> Misfit | None:
     """Return why a pod of a shape does not fit a node of a state; None if it does.
 
     Args:
-        shape: The shape.
         index: The index of the node.
-        state: The state.
     """
     view = state.view(shape)
     node = state.nodes[index]
@@ -64,10 +62,6 @@ def count_reasons(shape: PodShape, state: ClusterState) -> dict[str, int]:
     """Return how many nodes reject a pod of a shape for each reason, as the scheduler counts them in its message.
 
     Closed nodes are left out.
-
-    Args:
-        shape: The shape.
-        state: The state.
     """
     view = state.view(shape)
     candidates = set(view.candidates)

@@ -18,7 +18,6 @@ class ShapeView:
     """What a state knows about placing pods of one shape.
 
     Args:
-        shape: The shape.
         snapshot: The snapshot, with claims and volumes.
         counters: The counters of the state.
     """

@@ -85,7 +85,6 @@ def first_block(removal: Removal, rules: Sequence[SafetyRule]) -> Blocked | None
     """Return why a node must not be removed, by the first rule that blocks; None if all allow it.
 
     Args:
-        removal: The removal.
         rules: The rules, in order.
     """
     return next((blocked for rule in rules if (blocked := rule.check(removal)) is not None), None)

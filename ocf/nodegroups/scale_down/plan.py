@@ -25,9 +25,6 @@ def is_sick(snapshot: ClusterSnapshot) -> str:
 
     It is if more than 45 % and more than 3 of its nodes are not ready: then the cause is rarely the nodes, and pods
     that are evicted might not start again. Nodes in flight do not count.
-
-    Args:
-        snapshot: The snapshot.
     """
     joined = [node for node in snapshot.nodes.values() if not node.in_flight]
     unready = sum(not node.ready for node in joined)
@@ -42,9 +39,6 @@ def update_low_since(
     """Return the status with the nodes that are underutilized now, each since when it has been without a break.
 
     Args:
-        group: The group.
-        status: Its status.
-        snapshot: The snapshot.
         membership: Which nodes belong to the group.
         now: The time of the reconcile.
     """
@@ -235,8 +229,6 @@ def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     nodes count on the same room.
 
     Args:
-        snapshot: The snapshot.
-        groups: The groups.
         membership: Which nodes belong to which group.
         statuses: The status of each group by its name, with `low_since` up to date.
         pending: The pods that wait for a node; they keep the room that they need.

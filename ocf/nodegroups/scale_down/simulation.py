@@ -26,7 +26,6 @@ class DrainSimulation:
     is cordoned, as it is while the scheduler places its pods: it still counts for topology spread.
 
     Args:
-        snapshot: The snapshot.
         pending: The pods that wait for a node; they get the room that is there before any node is drained.
         last: The names of nodes that take pods only if no other node does, the largest of them first.
     """
@@ -56,7 +55,6 @@ class DrainSimulation:
         Pods of other nodes that found a place on this one move again.
 
         Args:
-            node: The node.
             pods: The pods that have to move.
 
         Returns:
@@ -140,7 +138,6 @@ class DrainSimulation:
         """Take a node into account that is being drained already: its pods need places, and it takes none.
 
         Args:
-            node: The node.
             pods: The pods that have to move; if not all of them have a place, they stay.
         """
         if self.drain(node, pods)[1] is not None:

@@ -43,8 +43,6 @@ def utilization_of(
     """Return the utilization of a node; None if it is not known, because it has no allocatable resources or no metrics.
 
     Args:
-        node: The node.
-        snapshot: The snapshot.
         source: Whether requests or the measured use count.
     """
     size = node.allocatable
@@ -64,10 +62,6 @@ def removal_order(node: Node, utilization: Utilization | None) -> tuple[bool, da
 
     It is a strict total order: of two nodes one always comes first. A node without a creation time counts as the
     oldest, one whose utilization is not known as fully used.
-
-    Args:
-        node: The node.
-        utilization: Its utilization.
     """
     return (
         node.ready,

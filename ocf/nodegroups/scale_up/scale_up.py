@@ -123,7 +123,6 @@ def plan_scale_up(
     Args:
         snapshot: The snapshot, with nodes in flight.
         pods: The pods that wait for a node.
-        groups: The groups.
         membership: Which nodes belong to which group.
         statuses: The status of each group by its name.
         catalog: The types of the provider.

@@ -99,8 +99,6 @@ class Taint:
     """A taint of a node.
 
     Args:
-        key: The key.
-        value: The value.
         effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     """
 

@@ -22,13 +22,10 @@ class SnapshotPod:
     """A pod.
 
     Args:
-        name: Its name.
         shape: What the scheduler's filters read of it.
         node_name: The node that it is on; empty for a pending pod.
         phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
-        annotations: Its annotations.
         controller: The owner that controls it; None for a bare pod.
-        priority: Its priority.
         gated: Whether scheduling gates keep it back.
         unschedulable: Whether the scheduler found no node for it: condition `PodScheduled` is false with the reason
             `Unschedulable`.

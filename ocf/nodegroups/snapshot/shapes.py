@@ -23,7 +23,6 @@ class HostPort(NamedTuple):
     """A port of a node that a pod uses.
 
     Args:
-        port: The port.
         protocol: `TCP`, `UDP` or `SCTP`.
         address: The address of the node; `0.0.0.0` for all of them.
     """
@@ -47,12 +46,10 @@ class PodShape:
     """What the scheduler's filters read of a pod.
 
     Args:
-        namespace: The namespace.
         labels: The labels, sorted by name.
         requests: The effective requests.
         node_selector: `nodeSelector`, sorted by name.
         node_affinity: The terms of the required node affinity; None without it, empty if no node can match.
-        tolerations: The tolerations.
         affinity: The terms of the required affinity to other pods.
         anti_affinity: The terms of the required anti-affinity to other pods.
         spread: The required topology spread constraints.
@@ -107,8 +104,6 @@ class PodShape:
 
         Args:
             spec: The `spec` of the pod.
-            namespace: Its namespace.
-            labels: Its labels.
             status: Its `status` if it is on a node, for resizes in place.
         """
         affinity = spec.child("affinity")

@@ -20,8 +20,6 @@ class Claim:
     """A persistent volume claim.
 
     Args:
-        namespace: Its namespace.
-        name: Its name.
         volume: `spec.volumeName`; empty if no volume is chosen.
         bound: Whether the binding is complete.
         storage_class: Its class; empty for none.
@@ -80,7 +78,6 @@ class Volume:
     """A persistent volume.
 
     Args:
-        name: Its name.
         labels: Its labels; those for zone and region limit the nodes.
         node_affinity: The terms of its required node affinity; None without it.
         storage_class: Its class; empty for none.
@@ -140,7 +137,6 @@ class StorageClass:
     """A storage class.
 
     Args:
-        name: Its name.
         provisioner: The provisioner; empty if volumes are not provisioned on demand.
         delayed: Whether a volume is bound only when the first pod is scheduled.
         topologies: The allowed topologies: for each alternative the allowed values by label.

@@ -42,7 +42,6 @@ class AffinityTerm:
         template of a pod this is done here.
 
         Args:
-            term: The term.
             namespace: The namespace of the pod that has it.
             labels: The labels of the pod that has it.
         """
@@ -120,7 +119,6 @@ class SpreadConstraint:
         """Read a constraint.
 
         Args:
-            constraint: The constraint.
             labels: The labels of the pod that has it, for `matchLabelKeys`.
         """
         selector = constraint.selector("labelSelector")
@@ -139,7 +137,6 @@ class SpreadConstraint:
 
         Args:
             namespace: The namespace of the pod on the node.
-            labels: Its labels.
             own_namespace: The namespace of the pod that has the constraint.
         """
         return namespace == own_namespace and bool(self.selector.requirements) and self.selector.matches(labels)

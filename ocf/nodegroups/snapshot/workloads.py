@@ -27,8 +27,6 @@ class PodDisruptionBudget:
     """A PodDisruptionBudget of policy/v1.
 
     Args:
-        namespace: Its namespace.
-        name: Its name.
         selector: The selector of its pods; an empty one selects all pods of the namespace, a missing one none.
         disruptions_allowed: `status.disruptionsAllowed`.
         unhealthy_allowed: Whether pods that are not healthy can always be evicted: `unhealthyPodEvictionPolicy` is
@@ -75,8 +73,6 @@ class DaemonSet:
     """A DaemonSet: what one of its pods takes on each node that it runs on.
 
     Args:
-        namespace: Its namespace.
-        name: Its name.
         shape: The shape of its pods.
     """
 

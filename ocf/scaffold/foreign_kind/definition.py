@@ -34,7 +34,6 @@ class ForeignKind:
     Args:
         group: API group.
         version: API version.
-        kind: The kind.
         cluster_scoped: Whether its objects are cluster-scoped.
         schema: Its structural schema.
         ready: Type of the condition by which its status is judged; empty if the status has no conditions.

@@ -31,7 +31,6 @@ class FieldModel:
     Args:
         name: The name in Python.
         alias: The name in the API; empty if it follows from the other one.
-        type: Its type.
         required: Whether an object must have the field.
         nullable: Whether null is a value.
         paragraphs: Description.
@@ -53,7 +52,6 @@ class ClassModel:
         name: Name of the class.
         base: Name of the base class.
         paragraphs: Description; the first one is the summary.
-        fields: The fields.
     """
 
     name: str
@@ -67,7 +65,6 @@ class AliasModel:
     """A name for values of an enumeration, or for a scalar with limits.
 
     Args:
-        name: The name.
         values: The values of an enumeration; empty if it is not one.
         type: The scalar with its limits.
         summary: One sentence.

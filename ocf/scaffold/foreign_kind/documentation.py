@@ -49,7 +49,6 @@ def summary(schema: Mapping[str, Any], place: str) -> str:
     """Return the first sentence of the description, after the place.
 
     Args:
-        schema: A schema.
         place: The place, "`spec.privateKey`".
 
     Example:

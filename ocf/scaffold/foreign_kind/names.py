@@ -127,9 +127,6 @@ def needs_alias(name: str, python: str) -> bool:
 def module_name(kind: str) -> str:
     """Return the name of the package of a kind.
 
-    Args:
-        kind: The kind.
-
     Example:
         >>> module_name("ServiceMonitor"), module_name("Import")
         ('servicemonitor', 'import_')
@@ -142,7 +139,6 @@ def class_names(kind: str, path: Sequence[str]) -> Iterator[str]:
     """Yield names for the schema at a path, the best one first; the caller takes the first that is free.
 
     Args:
-        kind: The kind.
         path: Names of fields, `ITEM` and `VALUE`; empty for the whole object.
 
     Yields:

@@ -149,7 +149,6 @@ def kept_problems(
     Args:
         kept: Path to text of the files of the kind that exist, without those that are written anew.
         made: The files of the kind.
-        kind: The kind.
         options: Its place and status.
         has_sample: Whether the user has given the sample.
 

@@ -49,9 +49,6 @@ _FORMATS: Final = {"date-time": "2026-01-31T12:00:00Z", "date": "2026-01-31", "b
 def minimal_sample(kind: ForeignKind) -> Manifest:
     """Return an object with the required fields only, in the namespace `default` unless it has none.
 
-    Args:
-        kind: The kind.
-
     Returns:
         The object; a text whose pattern none of the known texts has is `sample`, and what CEL rules ask for is not
         known, so the API server may reject it.

@@ -201,10 +201,6 @@ def notes_of(schema: Mapping[str, Any]) -> Iterator[str]:
 def matches(pattern: str, text: str) -> bool:
     """Return whether a text has a pattern; a pattern that pydantic cannot read counts as matched.
 
-    Args:
-        pattern: The pattern.
-        text: The text.
-
     Example:
         >>> matches("^[a-z]+$", "a"), matches("^[a-z]+$", "1"), matches("(?=a)", "b")
         (True, False, True)

@@ -33,7 +33,6 @@ def read_schema(kind: str, schema: Schema) -> tuple[Model, ...]:
     newer version of its controller may write more than the schema says.
 
     Args:
-        kind: The kind.
         schema: Its structural schema (`openAPIV3Schema`).
 
     Returns:

@@ -44,7 +44,6 @@ class Measure:
     """A measure of a simulated run.
 
     Args:
-        group: The group.
         name: Name in results, in JSON and in expressions.
         title: Title in reports.
         unit: Unit of the value.

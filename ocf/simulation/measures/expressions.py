@@ -46,7 +46,6 @@ class Expression:
     """A condition over measures.
 
     Args:
-        text: The text.
         tree: Its syntax tree.
         names: The measures in it, in order.
     """

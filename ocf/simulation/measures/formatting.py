@@ -17,7 +17,6 @@ def value_text(name: str, value: float, *, currency: str = "") -> str:
 
     Args:
         name: Name of the measure.
-        value: Its value.
         currency: Name of the currency of prices.
 
     Example:

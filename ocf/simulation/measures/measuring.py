@@ -92,9 +92,6 @@ def run_latencies(result: SimulationResult, workload: Workload) -> Latencies | N
 def check_name(name: str) -> str:
     """Return the name of a measure.
 
-    Args:
-        name: The name.
-
     Raises:
         ConfigError: If there is no such measure; the message has the nearest name.
     """

@@ -33,7 +33,6 @@ def verdicts(result: SimulationResult, scenario: Scenario) -> tuple[ObjectiveVer
 
     Args:
         result: The run, with its measures.
-        scenario: The scenario.
     """
     objectives = scenario.objectives
     return (*_bounds(result.measures, objectives), *_latency(result, scenario.workload, objectives))

@@ -37,7 +37,6 @@ class RecordingHeader(FileModel):
         api_version: `ocf.dev/v1`.
         kind: `Recording`.
         name: Name of the HPA.
-        namespace: Its namespace.
         format: Version of the format, see `FORMAT`; it was not written before version 2.
     """
 
@@ -120,11 +119,7 @@ class State:
     objects: Mapping[str, Manifest]
 
     def of(self, kind: str) -> list[Manifest]:
-        """Return the objects of a kind.
-
-        Args:
-            kind: The kind.
-        """
+        """Return the objects of a kind."""
         return [each for each in self.objects.values() if each.get("kind") == kind]
 
 

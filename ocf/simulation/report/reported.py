@@ -34,7 +34,6 @@ class Reported:
 
         Args:
             result: The run.
-            scenario: The scenario.
             name: Name in the report; None for that of the scenario.
         """
         measured = with_measures(result, scenario)

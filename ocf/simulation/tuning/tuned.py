@@ -32,11 +32,7 @@ class Member:
     order: int = 0
 
     def losses(self, objectives: Sequence[Objective]) -> tuple[float, ...]:
-        """Return its losses.
-
-        Args:
-            objectives: The objectives.
-        """
+        """Return its losses."""
         return tuple(each.loss(self.measures[each.name]) for each in objectives)
 
 
@@ -89,8 +85,6 @@ class Tuned:
 
     Args:
         traces: Names of the traces.
-        objectives: The objectives.
-        requirements: The requirements.
         across: How the measures of several traces become one.
         evaluated: Number of candidates that were simulated.
         invalid: Number of candidates that cannot be run, such as those whose HPA the API server would reject.
@@ -99,7 +93,6 @@ class Tuned:
             first is the winner. If no candidate meets the requirements, it has only the one that is closest to that.
         others: The other candidates that meet the requirements, in the order of their evaluation.
         current: The current settings.
-        winner: The winner.
         runner_up: The next best candidate; None if there is none.
         effects: Changes of single settings of the winner; the setting that matters most comes first.
         hpa: The HPA of the winner.

@@ -40,7 +40,6 @@ class Programs:
     """A folder with programs.
 
     Args:
-        folder: The folder.
         origin: Where the folder comes from, for messages: the environment variable or the cache.
     """
 
@@ -59,9 +58,6 @@ class Programs:
 
     def path(self, program: Program) -> Path:
         """Return the path of a program.
-
-        Args:
-            program: The program.
 
         Returns:
             Its file.

@@ -31,7 +31,6 @@ class MetricsQuery:
 
     Args:
         at: When it arrived.
-        path: Its path.
         query: Its query parameters.
         user: The user, as the API server reports it; empty if it does not.
     """

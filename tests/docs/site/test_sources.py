@@ -97,7 +97,7 @@ def test_the_guide_of_the_playground_opens_it_if_it_is_part_of_the_site() -> Non
 
 
 def test_a_page_of_the_api_has_the_exported_names() -> None:
-    assert "members: [Exposition, JsonFormatter, " in api.page("ocf.runtime.monitoring")
+    assert "members: [JsonFormatter, PrometheusRecorder, " in api.page("ocf.runtime.monitoring")
 
 
 def test_a_page_of_the_api_has_no_modules() -> None:

@@ -71,11 +71,7 @@ class LabelIndex(Generic[K, T]):
         self._things[key] = (labels, thing)
 
     def drop(self, key: K) -> None:
-        """Remove an object if it exists.
-
-        Args:
-            key: Its key.
-        """
+        """Remove an object if it exists."""
         known = self._things.pop(key, None)
         for label in () if known is None else known[0].items():
             keys = self._by_label[label]
@@ -84,11 +80,7 @@ class LabelIndex(Generic[K, T]):
                 del self._by_label[label]
 
     def matching(self, selector: LabelSelector) -> list[T]:
-        """Return the objects that a selector matches, sorted by key.
-
-        Args:
-            selector: The selector.
-        """
+        """Return the objects that a selector matches, sorted by key."""
         if selector.nothing:
             return []
         labels = required_labels(selector)

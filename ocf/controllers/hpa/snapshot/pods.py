@@ -79,9 +79,6 @@ class PodIndex:
     def namespace(self, namespace: str) -> NamespacePods | None:
         """Return the pods of a namespace.
 
-        Args:
-            namespace: The namespace.
-
         Returns:
             Its pods; None while the cache does not answer reads of pods.
         """

@@ -36,7 +36,6 @@ class SelectorIndex:
 
         Args:
             namespace: The namespace of the autoscaler.
-            name: Its name.
             selector: The selector of its pods.
         """
         if self._known.get((namespace, name)) == selector:
@@ -51,7 +50,6 @@ class SelectorIndex:
 
         Args:
             namespace: The namespace of the autoscaler.
-            name: Its name.
         """
         known = self._known.pop((namespace, name), None)
         for label in () if known is None else required_labels(known) or (None,):
@@ -65,7 +63,6 @@ class SelectorIndex:
 
         Args:
             namespace: The namespace of the autoscaler.
-            name: Its name.
             pods: The labels of its pods.
 
         Returns:

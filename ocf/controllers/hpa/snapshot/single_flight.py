@@ -34,9 +34,6 @@ class SingleFlight:
             key: Identifies the work.
             work: Starts the work.
 
-        Returns:
-            The result of `work`.
-
         Raises:
             Exception: The error of `work`.
             ServerError: If `close` cancelled it.

@@ -22,13 +22,11 @@ class NodeCluster:
     Args:
         fleet: The groups, with their nodes.
         pods: The pods, which the scheduler of the groups binds.
-        clock: The clock.
         period: Microseconds between two syncs of the controller.
         full: Whether every sync decides.
 
     Attributes:
         fleet: The groups, with their nodes.
-        controller: The controller.
     """
 
     def __init__(self, fleet: NodeFleet, pods: Pods, *, clock: Clock, period: int, full: bool = False) -> None:

@@ -45,8 +45,6 @@ class NodeFleet:
         """Return the groups of a scenario with their nodes at the start.
 
         Args:
-            scenario: The scenario.
-            clock: The clock.
             replicas: Number of pods at the start.
         """
         shape, scheduler = pod_shape(scenario.workload), Scheduler()

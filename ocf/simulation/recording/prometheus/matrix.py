@@ -20,7 +20,6 @@ class Series:
     """A series at the instants of a range.
 
     Args:
-        labels: Its labels.
         values: Its finite values by number of the instant.
     """
 
@@ -58,11 +57,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The series that a query returned.
-
-    Args:
-        series: The series.
-    """
+    """The series that a query returned."""
 
     series: tuple[Series, ...] = ()
 

@@ -39,8 +39,6 @@ class RecordedTarget:
     """The target of an HPA.
 
     Args:
-        kind: Its kind.
-        name: Its name.
         any_owner: Whether all pods of the selection count; otherwise those that the target has created, itself or by a
             ReplicaSet.
     """
@@ -75,7 +73,6 @@ class RangeObjects:
 
     Args:
         spec: The HPA.
-        target: Its target.
         selection: The selection of the series.
     """
 

@@ -28,7 +28,6 @@ class SeriesSelection:
     """The objects whose series are read.
 
     Args:
-        namespace: The namespace.
         hpa: Name of the HPA.
         pods: Regular expression of the names of the pods, as RE2 has it and anchored at both ends.
         target: Name of the target.
