@@ -10,7 +10,7 @@ from ocf.primitives.content_hash import DATA_HASH, data_hash
 from ocf.primitives.custom_kind import CustomMutator, custom_kind
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
-from ocf.primitives.resource import IntegrationResource, StaticResource
+from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
 from ocf.primitives.status import ConditionStatus, IntegrationStatus, always_suspended
 
 __all__ = [
@@ -29,7 +29,9 @@ __all__ = [
     "StaticBuilder",
     "StaticResource",
     "TaskBuilder",
+    "TaskResource",
     "WorkloadBuilder",
+    "WorkloadResource",
     "always_suspended",
     "custom_kind",
     "data_hash",

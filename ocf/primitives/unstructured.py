@@ -36,8 +36,10 @@ __all__ = [
     "StaticBuilder",
     "StaticResource",
     "TaskBuilder",
+    "TaskResource",
     "Unstructured",
     "WorkloadBuilder",
+    "WorkloadResource",
 ]
 
 

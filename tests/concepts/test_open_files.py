@@ -24,7 +24,7 @@ def soft():
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 """
 RAISE: Final = """
-from ocf.cluster.client import ExecConfig
+from ocf.cluster.client.rest_config import ExecConfig
 from ocf.cluster.client.exec_plugin import run_plugin
 from ocf.concepts.open_files import raise_open_files
 api = "client.authentication.k8s.io/v1"
