@@ -46,7 +46,7 @@ class Service:
 
     port: int = 0
     pods: tuple[Manager, ...] = ()
-    connections: set[asyncio.Task[None]] = field(default_factory=set)
+    connections: dict[asyncio.Task[None], asyncio.StreamWriter] = field(default_factory=dict)
 
     @property
     def endpoints(self) -> list[int]:
@@ -54,10 +54,13 @@ class Service:
         ready = (one for one in self.pods if not any(check() for check in one.health.ready.values()))
         return [int(one.webhooks.url.rpartition(":")[2]) for one in ready if one.webhooks is not None]
 
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.connections.add(task)
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task that is cancelled before it begins closes nothing, so its connection is remembered from here on.
+        task = asyncio.get_running_loop().create_task(self._connect(reader, writer))
+        self.connections[task] = writer
+        task.add_done_callback(self.connections.pop)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers = [writer]
         try:
             inner_reader, inner_writer = await asyncio.open_connection(HOST, self.endpoints[0])
@@ -66,15 +69,16 @@ class Service:
         except (OSError, IndexError):
             pass
         finally:
-            self.connections.discard(task)
             for one in writers:
                 one.transport.abort()
             await asyncio.gather(*(one.wait_closed() for one in writers), return_exceptions=True)
 
     async def close(self) -> None:
-        for task in self.connections:
+        open_ones = dict(self.connections)
+        for task, writer in open_ones.items():
             task.cancel()
-        await asyncio.gather(*self.connections, return_exceptions=True)
+            writer.transport.abort()
+        await asyncio.gather(*open_ones, *(one.wait_closed() for one in open_ones.values()), return_exceptions=True)
 
 
 async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
