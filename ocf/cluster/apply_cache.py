@@ -54,6 +54,8 @@ class LastWrite:
         reverts: The reverts of this desired state, by field.
         noticed: The fields of which the revert of this write was already detected.
         owner: Kind, namespace and name of the owner that it was written for, for messages about another owner.
+        sent_hash: Hash of what was sent, without the unstored fields, if `desired_hash` is of what was stored.
+        unstored: The fields of it that the API server did not store, each as the keys of its path.
     """
 
     desired_hash: bytes
@@ -62,6 +64,8 @@ class LastWrite:
     reverts: Mapping[str, Reverts] = field(default_factory=dict)
     noticed: frozenset[str] = frozenset()
     owner: str = ""
+    sent_hash: bytes = b""
+    unstored: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from ocf.cluster import Cluster, Subresource
 from ocf.cluster.apply_cache import UnstoredStatus
 from ocf.component.model.ownership import Owner, status_of
 from ocf.component.model.status_backoff import hold_back, note_status
+from ocf.component.model.unstored_fields import ITEM, ValuePath, dropped_fields, without_fields
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Event
 from ocf.errors import (
@@ -70,10 +71,6 @@ REVERTED_EVENT: Final = "StatusReverted"
 UNSTORED_EVENT: Final = "StatusNotStored"
 """Reason of the event about a status that the API server refuses, or of which it drops fields."""
 
-_StatusPath: TypeAlias = tuple[str, ...]
-"""Keys from the status on; `*` stands for every item of a list, and no key for the whole status."""
-
-_ITEM: Final = "*"
 _ABSENT: Final = object()
 _STATUSES: Final = frozenset(ConditionStatus)
 # How many characters of a text are compared.
@@ -379,7 +376,7 @@ async def write_status(
             if not tries_left:
                 raise
         else:
-            note_status(status_of(stored), live, owner, cache, elapsed)
+            note_status(status_of(stored), live, owner, cache, elapsed, sent=status)
             return _checked(cluster, manager, stored, status)._replace(reverted=reverted, retry_after=retry_after)
         found = await _read(cluster, owner)
         if found is None:
@@ -404,7 +401,7 @@ def _is_repeated(cluster: Cluster, manager: str, live: Manifest, status: Manifes
     known = cluster.apply_cache.unstored_status(str(metadata.get("uid") or ""), manager)
     if known is None or known.version != metadata.get("resourceVersion"):
         return False
-    return bool(_without_fields(status, known.fields) == known.sent)
+    return bool(without_fields(status, known.fields) == known.sent)
 
 
 def _checked(
@@ -417,8 +414,8 @@ def _checked(
     if is_served and status == status_of(stored):
         cache.note_unstored_status(uid, manager, None)
         return WrittenStatus(status)
-    fields = _dropped_fields(status, status_of(stored)) if is_served else _EVERYTHING
-    sent = _without_fields(status, fields)
+    fields = dropped_fields(status, status_of(stored)) if is_served else _EVERYTHING
+    sent = without_fields(status, fields)
     cache.note_unstored_status(uid, manager, UnstoredStatus(str(metadata.get("resourceVersion") or ""), fields, sent))
     if not fields or (known is not None and fields <= known.fields):
         return WrittenStatus(status)
@@ -432,55 +429,11 @@ def _checked(
     return WrittenStatus(status, f"{lost}: {remedy}")
 
 
-def _dropped_fields(sent: Manifest, stored: Manifest) -> frozenset[_StatusPath]:
-    """Return the fields of a status that were sent and are not stored at all.
-
-    Example:
-        >>> sent = {"phase": "Up", "conditions": [{"type": "Ready", "observedGeneration": 3}], "size": 1}
-        >>> sorted(_dropped_fields(sent, {"phase": "Up", "conditions": [{"type": "Ready"}]}))
-        [('conditions', '*', 'observedGeneration'), ('size',)]
-    """
-    return frozenset(_dropped(sent, stored, ()))
-
-
-def _dropped(sent: Any, stored: Any, path: _StatusPath) -> Iterator[_StatusPath]:
-    if isinstance(sent, dict) and isinstance(stored, dict):
-        for key, value in sent.items():
-            if key not in stored:
-                yield (*path, key)
-            else:
-                yield from _dropped(value, stored[key], (*path, key))
-    elif isinstance(sent, list) and isinstance(stored, list) and len(sent) == len(stored):
-        for one, other in zip(sent, stored, strict=True):
-            yield from _dropped(one, other, (*path, _ITEM))
-
-
-def _without_fields(status: Any, paths: frozenset[_StatusPath]) -> Any:
-    """Return a copy of a status without some fields.
-
-    Example:
-        >>> _without_fields({"conditions": [{"type": "Ready", "observedGeneration": 3}]}, frozenset({("conditions",)}))
-        {}
-    """
-    return _without(status, paths, ())
-
-
-def _without(value: Any, paths: frozenset[_StatusPath], path: _StatusPath) -> Any:
-    if isinstance(value, dict):
-        if path in paths:
-            return {}
-        kept = ((key, one) for key, one in value.items() if (*path, key) not in paths)
-        return {key: _without(one, paths, (*path, key)) for key, one in kept}
-    if isinstance(value, list):
-        return [_without(one, paths, (*path, _ITEM)) for one in value]
-    return value
-
-
-def _path_text(path: _StatusPath) -> str:
+def _path_text(path: ValuePath) -> str:
     """Return a field as messages name it.
 
     Example:
         >>> _path_text(("conditions", "*", "observedGeneration"))
         'status.conditions[*].observedGeneration'
     """
-    return ".".join(("status", *path)).replace(f".{_ITEM}", f"[{_ITEM}]")
+    return ".".join(("status", *path)).replace(f".{ITEM}", f"[{ITEM}]")

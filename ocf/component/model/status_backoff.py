@@ -20,6 +20,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from ocf.component.model.ownership import status_of
+from ocf.component.model.unstored_fields import dropped_fields, without_fields
 from ocf.component.model.write_backoff import record_revert, wait, written
 from ocf.objects.conditions import has_type, typed_conditions, with_condition
 from ocf.objects.managed_fields import ManagedFields
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from ocf.cluster import ApplyCache
+    from ocf.cluster.apply_cache import LastWrite
     from ocf.component.model.ownership import Owner
     from ocf.objects import Manifest
 
@@ -61,7 +63,7 @@ def hold_back(status: Manifest, live: Manifest, owner: Owner, cache: ApplyCache,
         reverted = record_revert(last, last.desired_hash, elapsed) or last
         cache.note_write(owner.key, _record(owner, path), reverted)
         rest = wait(reverted, reverted.desired_hash, elapsed)
-        if rest is not None and reverted.desired_hash != _digest(wanted):
+        if rest is not None and _is_new(wanted, reverted):
             rest = min(rest, reverted.at + _NEW_VALUE - elapsed)
         if rest is not None and rest > timedelta(0):
             held[path] = rest
@@ -72,11 +74,19 @@ def hold_back(status: Manifest, live: Manifest, owner: Owner, cache: ApplyCache,
     return HeldStatus(_with_stored(status, stored, held), problem, min(held.values()))
 
 
-def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCache, elapsed: timedelta) -> None:
+def _is_new(wanted: Any, last: LastWrite) -> bool:
+    """Return whether a value is another one than was written last: as it was sent, or as it was stored."""
+    return _digest(wanted) != last.desired_hash and _digest(without_fields(wanted, last.unstored)) != last.sent_hash
+
+
+def note_status(
+    stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCache, elapsed: timedelta, *, sent: Manifest
+) -> None:
     """Remember a write of the status.
 
-    What the API server has stored is remembered, and not what was sent: a field that it drops, a default that it adds,
-    or a number that it writes otherwise is not a revert.
+    What the API server has stored is compared with what is stored later, and what was sent with what is to be sent: a
+    field that it drops, a default that it adds, or a number that it writes otherwise is neither a revert nor another
+    value of ours.
     """
     for path, (wanted, there) in _differences(stored, status_of(live)).items():
         last = cache.last_write(owner.key, _record(owner, path))
@@ -84,7 +94,11 @@ def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCach
         goes_on = last is not None and last.version == version and last.desired_hash != _digest(there)
         # Another value of ours goes on with the same fight.
         before = replace(last, desired_hash=digest) if last is not None and goes_on else None
-        cache.note_write(owner.key, _record(owner, path), written(before, digest, elapsed, version))
+        value = _value_at(sent, path)
+        unstored = dropped_fields(_without_empty(value), wanted)
+        sent_hash = _digest(without_fields(value, unstored))
+        record = replace(written(before, digest, elapsed, version), sent_hash=sent_hash, unstored=unstored)
+        cache.note_write(owner.key, _record(owner, path), record)
 
 
 def _differences(status: Manifest, stored: Manifest) -> dict[_Path, tuple[Any, Any]]:
@@ -114,6 +128,19 @@ def _conditions(status: Manifest) -> dict[str, Any]:
     """Return what is compared of the conditions, by type."""
     found = typed_conditions(status.get("conditions"))
     return {one["type"]: {key: one[key] for key in one if key != _TIME} for one in found}
+
+
+def _value_at(status: Manifest, path: _Path) -> Any:
+    """Return what is compared of a status at a path; None if it is absent."""
+    value: Any = {"conditions": _conditions(status)} if path[0] == "conditions" else status
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _without_empty(value: Any) -> Any:
+    """Return a map without empty values: the API server omits these also of fields that it stores."""
+    return {key: one for key, one in value.items() if one} if isinstance(value, dict) else value
 
 
 def _digest(value: Any) -> bytes:
@@ -168,8 +195,11 @@ def _text(paths: list[_Path]) -> str:
 
 
 def _other_writer(live: Manifest, owner: Owner) -> str:
-    ours = owner.field_manager("status")
-    entries = [one for one in ManagedFields.of(live).entries if one.manager.subresource == "status"]
+    ours, found = owner.field_manager("status"), ManagedFields.of(live).entries
+    if not found:
+        # The API server does not track an object that was created without a field, such as a Node with only a name.
+        return "by a writer that the managedFields of the owner do not name"
+    entries = [one for one in found if one.manager.subresource == "status"]
     others = [one for one in entries if one.manager.name != ours]
     last = max(others, key=lambda one: one.time, default=None)
     if last is None:

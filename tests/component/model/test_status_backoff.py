@@ -1,13 +1,15 @@
 """Writers that insist on different values in the status of one owner.
 
 Elsewhere: https://github.com/openstack-k8s-operators/openstack-operator/pull/768 (statuses that trigger each other),
-https://github.com/openshift/cluster-authentication-operator/pull/269 (conditions that flap between two).
+https://github.com/openshift/cluster-authentication-operator/pull/269 (conditions that flap between two),
+https://github.com/kubernetes/enhancements/pull/5068 (a status without the observed generation that was written).
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,10 +20,13 @@ from ocf.cluster import Cluster, InterceptingCluster
 from ocf.component import ReconcileContext, reconciling
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing.envtest import ControlPlane
+from ocf_server import EmbeddedCluster
+from tests.component.conftest import Env
 
 if TYPE_CHECKING:
-    from tests.component.conftest import Env, Process
+    from tests.component.conftest import Process
 
 HOUR: Final = timedelta(hours=1)
 EVERY: Final = timedelta(seconds=10)
@@ -249,3 +254,119 @@ async def test_what_the_api_server_makes_of_a_value_is_not_a_revert(
         assert (await env.owner_manifest())["status"]["pods"]["ready"] == number
         env.clock.advance(timedelta(seconds=1))
     assert notes.found == []
+
+
+_TEXT: Final = {"type": "string"}
+_NARROW: Final[dict[str, Any]] = dict.fromkeys(("type", "status", "reason", "message", "lastTransitionTime"), _TEXT)
+
+
+def _definition(kind: str, condition: dict[str, Any]) -> Manifest:
+    """Return the definition of a kind whose conditions have these fields."""
+    plural = f"{kind.lower()}s"
+    conditions = {"type": "array", "items": {"type": "object", "properties": condition}}
+    status = {"type": "object", "properties": {"conditions": conditions}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": kind, "plural": plural},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+KIOSK: Final = _definition("Kiosk", _NARROW)
+STALL: Final = _definition(
+    "Stall", {**_NARROW, "observedGeneration": {"type": "integer"}, "severity": {**_TEXT, "default": "Info"}}
+)
+
+
+@asynccontextmanager
+async def owned(
+    env: Env, request: pytest.FixtureRequest, kind: str, definition: Manifest | None, **metadata: Any
+) -> AsyncIterator[Env]:
+    """Create an owner of another kind, and delete it in the end."""
+    if definition is not None and isinstance(env.cluster, EmbeddedCluster):
+        await env.cluster.create(definition, field_manager="user")
+    elif definition is not None:
+        plane: ControlPlane = request.getfixturevalue("shop_plane")
+        plane.install_crds(definition)
+    key = ObjectKey("v1", kind, "demo") if definition is None else ObjectKey("example.com/v1", kind, "demo", "shop")
+    await env.create(key, metadata=metadata)
+    try:
+        yield Env(env.cluster, key, env.clock)
+    finally:
+        await env.cluster.delete(key)
+
+
+def seen(status: str) -> Report:
+    """Assign a condition with a field that always differs."""
+    times = 0
+
+    def report(context: ReconcileContext) -> None:
+        nonlocal times
+        times += 1
+        one = {"type": "Ready", "status": status, "reason": "Observed", "message": "", "seen": str(times)}
+        context.status["conditions"] = [one | {"lastTransitionTime": "2026-01-31T12:00:00Z"}]
+
+    return report
+
+
+@pytest.mark.promise("write-war", runs="an hour over a condition that the API server does not store as it is sent")
+@pytest.mark.parametrize(
+    ("kind", "definition", "reports"),
+    [
+        pytest.param("Node", None, (ready("True", "of 1"), ready("True", "of 2")), id="a Node"),
+        pytest.param("Kiosk", KIOSK, (ready("True"), ready("False")), id="no observed generation"),
+        pytest.param("Kiosk", KIOSK, (seen("True"), seen("False")), id="a dropped field that always differs"),
+        pytest.param("Stall", STALL, (ready("True"), ready("False")), id="a default"),
+    ],
+)
+async def test_what_is_stored_differently_is_not_another_value_of_ours(
+    env: Env,
+    request: pytest.FixtureRequest,
+    kind: str,
+    definition: Manifest | None,
+    reports: tuple[Report, Report],
+) -> None:
+    async with owned(env, request, kind, definition, labels={"tracked": "true"}) as own:
+        names = "shops", "malls"
+        writers = [Writer(own, own.process(name), report) for name, report in zip(names, reports, strict=True)]
+        assert max(await fight(own, *writers)) <= MOST
+        uid = (await own.owner_manifest())["metadata"]["uid"]
+        notes = [note for writer in writers for note in writer.notes.found]
+        assert notes
+        assert all(f'"{name}/{kind}/status/{uid}"' in note for note in notes for name in names)
+
+
+async def test_a_new_value_is_written_at_once_although_fields_are_dropped(
+    env: Env, request: pytest.FixtureRequest
+) -> None:
+    async with owned(env, request, "Kiosk", KIOSK) as own:
+        writers = [Writer(own, own.process("shops"), ready("True")), Writer(own, own.process("malls"), ready("False"))]
+        await fight(own, *writers)
+        loser = await waiting_one(*writers)
+        own.clock.advance(timedelta(minutes=1))
+        loser.report = ready("Unknown", "a new value")
+        assert await loser.reconcile() == 1
+
+
+async def test_nobody_is_named_for_an_owner_without_managed_fields(env: Env, request: pytest.FixtureRequest) -> None:
+    """The API server does not track an object that was created without any field."""
+    async with owned(env, request, "Kiosk", KIOSK) as own:
+        writers = [Writer(own, own.process("shops"), ready("True")), Writer(own, own.process("malls"), ready("False"))]
+        await fight(own, *writers)
+        assert "managedFields" not in (await own.owner_manifest())["metadata"]
+        notes = {note for writer in writers for note in writer.notes.found}
+        text = 'condition "Ready" of the status is reverted repeatedly, by a writer that the managedFields of the owner'
+        assert notes == {f"{text} do not name"}
