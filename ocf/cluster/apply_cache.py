@@ -83,6 +83,13 @@ class UnstoredStatus:
     sent: Mapping[str, Any]
 
 
+class _Claim(NamedTuple):
+    """The operator that sets a condition, and whether it assigned the condition in a list with those of others."""
+
+    operator: str
+    assigned: bool
+
+
 @dataclass(slots=True)
 class ApplyCache:
     """Results of the operator's writes, by object and field manager.
@@ -107,7 +114,7 @@ class ApplyCache:
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
     _unstored: OrderedDict[tuple[str, str], UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
-    _conditions: OrderedDict[str, dict[str, str]] = field(default_factory=OrderedDict, init=False, repr=False)
+    _conditions: OrderedDict[str, dict[str, _Claim]] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
         """Return the fields of an object that the server stored differently.
@@ -217,7 +224,7 @@ class ApplyCache:
             while len(self._unstored) > self.limit:
                 self._unstored.popitem(last=False)
 
-    def claim_condition(self, uid: str, operator: str, name: str) -> str:
+    def claim_condition(self, uid: str, operator: str, name: str, *, assigned: bool = False) -> str:
         """Record that an operator sets a condition of an object, unless another one of this process does.
 
         A type that begins with the name of an operator and a slash is always its own.
@@ -225,6 +232,7 @@ class ApplyCache:
         Args:
             uid: The object's uid.
             name: The type of the condition.
+            assigned: Whether it was assigned in the list of all conditions, and not set by its type.
 
         Returns:
             The name of the other operator; empty if there is none.
@@ -233,19 +241,25 @@ class ApplyCache:
         self._conditions.move_to_end(uid)
         while len(self._conditions) > self.limit:
             self._conditions.popitem(last=False)
-        other = known.get(name, operator)
+        other = known[name].operator if name in known else operator
         if other != operator and not name.startswith(f"{operator}/"):
             return other
-        known[name] = operator
+        known[name] = _Claim(operator, assigned)
         return ""
 
-    def release_conditions(self, uid: str, operator: str, *, kept: Collection[str]) -> None:
+    def release_conditions(self, uid: str, operator: str, *, kept: Collection[str], present: Collection[str]) -> None:
         """Drop the conditions of an object that an operator has set before and does not set any more.
+
+        One that was assigned and is assigned again as it is stored cannot be told from one that was only left in the
+        list, so it is kept until it is gone from the status.
 
         Args:
             uid: The object's uid.
             kept: The types of the conditions that it sets.
+            present: The types of all conditions in the status.
         """
         known = self._conditions.get(uid, {})
-        for name in [name for name, one in known.items() if one == operator and name not in kept]:
-            del known[name]
+        ours = [name for name, one in known.items() if one.operator == operator and name not in kept]
+        for name in ours:
+            if not known[name].assigned or name not in present:
+                del known[name]

@@ -254,13 +254,13 @@ class ReconcileContext:
 
     def release_conditions(self) -> None:
         """Leave the conditions that were not set in this reconcile, which is complete, to other operators."""
-        owner = self.owned_by
-        self._cluster.apply_cache.release_conditions(owner.uid, owner.operator, kept=self._claimed)
+        owner, present = self.owned_by, {one["type"] for one in self._changes.conditions}
+        self._cluster.apply_cache.release_conditions(owner.uid, owner.operator, kept=self._claimed, present=present)
 
-    def _claim(self, name: str) -> str:
+    def _claim(self, name: str, *, assigned: bool = False) -> str:
         """Record that this operator sets a condition; return a problem if another one of the process does already."""
         owner = self.owned_by
-        other = self._cluster.apply_cache.claim_condition(owner.uid, owner.operator, name)
+        other = self._cluster.apply_cache.claim_condition(owner.uid, owner.operator, name, assigned=assigned)
         if not other:
             self._claimed.add(name)
             return ""
@@ -389,7 +389,7 @@ class ReconcileContext:
         changes = self._open_changes
         problems = [*changes.make_plain()]
         for name in changes.changed_types - self._claimed:
-            if problem := self._claim(name):
+            if problem := self._claim(name, assigned=name in changes.assigned_types):
                 changes.restore(name)
                 problems.append(FieldProblem("status.conditions", problem))
         if problems:

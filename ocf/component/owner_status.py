@@ -118,6 +118,11 @@ class StatusChanges:
         stored = self.stored_conditions
         return frozenset({*self._set, *(one["type"] for one in self.conditions if one not in stored)})
 
+    @property
+    def assigned_types(self) -> frozenset[str]:
+        """Types of the conditions that were changed in `status` only."""
+        return self.changed_types - self._set.keys()
+
     def set_condition(self, condition: Manifest) -> None:
         """Set a condition; it replaces the one of its type, at its place."""
         self._set[condition["type"]] = condition

@@ -201,6 +201,39 @@ async def test_a_condition_that_an_operator_does_not_set_any_more_is_free(env: E
     await report(env, "malls", sets("Ready"))
 
 
+@pytest.mark.promise("several-operators", runs="the same, after reconciles that assign an unchanged condition")
+@pytest.mark.parametrize("second", [sets("Ready", "False"), lists("Ready"), stages("Ready")], ids=WAYS)
+async def test_a_condition_that_is_assigned_unchanged_stays_with_its_operator(env: Env, second: Setting) -> None:
+    for _ in range(3):
+        await report(env, "shops", lists("Ready"))
+        before = await env.condition("Ready")
+        with pytest.raises(ConfigError, match='operators "shops" and "malls" both set the condition "Ready"'):
+            await report(env, "malls", second)
+        assert await env.condition("Ready") == before
+
+
+async def test_an_assigned_condition_that_is_removed_is_free(env: Env) -> None:
+    def remove(context: ReconcileContext) -> None:
+        context.status["conditions"] = [one for one in context.status["conditions"] if one["type"] != "Ready"]
+
+    await report(env, "shops", lists("Ready"), sets("Stocked"))
+    await report(env, "shops", remove)
+    await report(env, "malls", sets("Ready"), sets("Stocked", "False"))
+
+
+async def test_an_assigned_condition_that_is_set_by_its_type_later_is_free_without_it(env: Env) -> None:
+    await report(env, "shops", lists("Ready"))
+    await report(env, "shops", sets("Ready"))
+    await report(env, "shops")
+    await report(env, "malls", sets("Ready", "False"))
+
+
+async def test_a_condition_that_shows_a_failure_is_free_without_it(env: Env) -> None:
+    await report(env, "shops", lambda context: context.fail(["Ready"], "unavailable"))
+    await report(env, "shops")
+    await report(env, "malls", sets("Ready"))
+
+
 async def test_a_type_with_the_name_of_an_operator_is_its_own(env: Env) -> None:
     """So the mistake of another operator does not hold its clean-up."""
     await report(env, "malls", sets("shops/CleanedUp"))
