@@ -291,3 +291,19 @@ async def test_a_status_that_is_refused_fails_the_reconcile_and_is_shown(
     cluster.refusal = None
     await reconcile(cluster, key)
     assert (await server[0].get(key))["status"]["phase"] == "Open"
+
+
+@pytest.mark.promise("status-kept", runs="a message of a Node that is empty at first, on a real API server, too")
+async def test_a_value_that_was_empty_is_written_once_it_is_not(server: Server) -> None:
+    """The API server leaves out an empty message of a Node, which does not mean that it stores none."""
+    inner, namespace = server
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-of-{namespace}"}}
+    key = ObjectKey.of(await inner.create(node, field_manager="admin"))
+    cluster, found = Writes(inner), []
+    for message in ("", "", "broken", "worse", "worse", ""):
+        live = await cluster.get(key)
+        async with reconciling(live, cluster, clock=CLOCK, recorder=Events(), operator="shops") as context:
+            context.set_condition("Checked", status="True", reason="Seen", message=message)
+        found += [each.get("message", "") for each in (await inner.get(key))["status"]["conditions"]]
+    assert found == ["", "", "broken", "worse", "worse", ""]
+    assert cluster.count == len({"", "broken", "worse"}) + 1

@@ -95,7 +95,7 @@ def note_status(
         # Another value of ours goes on with the same fight.
         before = replace(last, desired_hash=digest) if last is not None and goes_on else None
         value = _value_at(sent, path)
-        unstored = dropped_fields(_without_empty(value), wanted)
+        unstored = dropped_fields(value, wanted)
         sent_hash = _digest(without_fields(value, unstored))
         record = replace(written(before, digest, elapsed, version), sent_hash=sent_hash, unstored=unstored)
         cache.note_write(owner.key, _record(owner, path), record)
@@ -136,11 +136,6 @@ def _value_at(status: Manifest, path: _Path) -> Any:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
-
-
-def _without_empty(value: Any) -> Any:
-    """Return a map without empty values: the API server omits these also of fields that it stores."""
-    return {key: one for key, one in value.items() if one} if isinstance(value, dict) else value
 
 
 def _digest(value: Any) -> bytes:

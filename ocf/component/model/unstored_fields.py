@@ -17,6 +17,9 @@ ITEM: Final = "*"
 def dropped_fields(sent: Any, stored: Any) -> frozenset[ValuePath]:
     """Return the fields of a value that were sent and are not stored at all.
 
+    The API server leaves out an empty value (`""`, 0, false) of many a field that it stores: the next value may be one
+    that it does not leave out, so an empty one says nothing about the field.
+
     Example:
         >>> sent = {"phase": "Up", "conditions": [{"type": "Ready", "observedGeneration": 3}], "size": 1}
         >>> sorted(dropped_fields(sent, {"phase": "Up", "conditions": [{"type": "Ready"}]}))
@@ -29,7 +32,8 @@ def _dropped(sent: Any, stored: Any, path: ValuePath) -> Iterator[ValuePath]:
     if isinstance(sent, dict) and isinstance(stored, dict):
         for key, value in sent.items():
             if key not in stored:
-                yield (*path, key)
+                if value:
+                    yield (*path, key)
             else:
                 yield from _dropped(value, stored[key], (*path, key))
     elif isinstance(sent, list) and isinstance(stored, list) and len(sent) == len(stored):
