@@ -237,8 +237,17 @@ class CachedCluster:
             async for change in changes:
                 yield change.event()
 
-    async def changes(self, api_version: str, kind: str, *, namespace: str = "") -> AsyncGenerator[CacheChange, None]:
-        """Report the same as `subscribe`, with packed objects, for a subscriber that ignores most changes."""
+    async def changes(
+        self, api_version: str, kind: str, *, namespace: str = "", on_served: Callable[[], object] | None = None
+    ) -> AsyncGenerator[CacheChange, None]:
+        """Report the same as `subscribe`, with packed objects, for a subscriber that ignores most changes.
+
+        Args:
+            api_version: Group and version.
+            namespace: Only this namespace; empty for all namespaces.
+            on_served: Called when the API server serves the kind again after it did not: no change need follow, since
+                no object may exist yet.
+        """
         if (api_version, kind) in self._uncached:
             raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")
         informer = self._informer_for(api_version, kind, namespace)
@@ -246,7 +255,7 @@ class CachedCluster:
             return
         await informer.ready()
         if not informer.ended:
-            subscription = informer.subscribe(namespace)
+            subscription = informer.subscribe(namespace, on_served)
             try:
                 async for change in subscription.changes():
                     yield change

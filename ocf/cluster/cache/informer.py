@@ -12,7 +12,7 @@ the next list.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -114,6 +114,8 @@ class Informer:
         self._last_event_at = 0.0
         self._failures = 0
         self._error: Exception | None = None
+        self._was_missing = False
+        """Whether the API server did not serve the kind since the last list that succeeded."""
         self.problem = ""
         """A message about the present error; empty if there is no error."""
         self._ended = False
@@ -222,9 +224,14 @@ class Informer:
                 await asyncio.sleep(0)
         return ObjectList(tuple(found[name] for name in sorted(found)), version)
 
-    def subscribe(self, namespace: str) -> Subscription:
-        """Add a subscription; the caller removes it with `unsubscribe`."""
-        subscription = Subscription(self.store, namespace)
+    def subscribe(self, namespace: str, on_served: Callable[[], object] | None = None) -> Subscription:
+        """Add a subscription; the caller removes it with `unsubscribe`.
+
+        Args:
+            namespace: Only changes in this namespace; empty for all namespaces.
+            on_served: Called when the API server serves the kind again after it did not.
+        """
+        subscription = Subscription(self.store, namespace, on_served)
         self._subscriptions[subscription] = None
         return subscription
 
@@ -284,6 +291,10 @@ class Informer:
             await self._list()
         else:
             await self._check_version()
+        if self._was_missing:
+            self._was_missing = False
+            for on_served in [each.on_served for each in self._subscriptions if each.on_served is not None]:
+                on_served()
         version, began = self.store.version, self._timing.monotonic()
         try:
             await self._watch()
@@ -299,6 +310,7 @@ class Informer:
     def _fail(self, error: Exception) -> None:
         self._failures += 1
         self._error = error
+        self._was_missing = self._was_missing or isinstance(error, NotFoundError)
         expected = isinstance(error, ApiError | _TooManyObjectsError)
         if isinstance(error, ApiError) and error.code == _METHOD_NOT_ALLOWED:
             self._known.set()

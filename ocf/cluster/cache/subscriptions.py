@@ -8,8 +8,9 @@ by is in the entries.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
@@ -61,9 +62,11 @@ class Subscription:
 
     Args:
         namespace: Only changes in this namespace; empty for all namespaces.
+        on_served: Called when the API server serves the kind again after it did not.
     """
 
-    def __init__(self, store: Store, namespace: str = "") -> None:
+    def __init__(self, store: Store, namespace: str = "", on_served: Callable[[], object] | None = None) -> None:
+        self.on_served: Final = on_served
         self._store = store
         self._namespace = namespace
         self._pending = dict.fromkeys(name for name, _ in store.items(namespace))

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +51,8 @@ _RELEASE_PERIOD: Final = 300.0
 _CANCEL_GRACE: Final = timedelta(minutes=1)
 # Delays between questions for the scope of a kind; those of the informers' lists.
 _DISCOVERY_DELAYS: Final = ExponentialBackoff(timedelta(seconds=0.5), timedelta(seconds=45))
+# In this time a kind that was installed since the last look is looked for again, at the longest delay, and listed.
+_LIST_GRACE: Final = timedelta(minutes=1)
 _NOT_SERVED: Final = "the API server does not serve it"
 _ADVICE: Final = (
     "; install its CustomResourceDefinition before the operator, or name the kind in `late_kinds` if it may come later"
@@ -182,15 +185,21 @@ class Controller:
         """
         synced, closing = asyncio.create_task(self._read_declared()), asyncio.create_task(self.queue.closing())
         waiting: set[asyncio.Task[Any]] = {synced, closing}
-        limit = self._deps.cache_sync_timeout
+        limit = timeout = self._deps.cache_sync_timeout
+        served: set[Kind] = set()
         try:
             while True:
-                await asyncio.wait(waiting, timeout=limit.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(waiting, timeout=timeout.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
                 if any(task.done() for task in waiting):
                     break
                 unread = self._unread()
                 missing = {kind for kind, why in unread.items() if why == _NOT_SERVED}
+                timeout = limit
                 if unread.keys() - (missing & {*self.operator.late_kinds}):
+                    if found := await self._served_of(missing - served):
+                        served |= found
+                        timeout = _LIST_GRACE
+                        continue
                     raise ConfigError(
                         f"{self.operator.name}: the caches did not sync within cache_sync_timeout, {limit}: "
                         f"{self.ready()}{_ADVICE if missing else ''}"
@@ -201,6 +210,15 @@ class Controller:
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def _served_of(self, kinds: Collection[Kind]) -> set[Kind]:
+        """Return which kinds the API server serves now; those of a failed request are not among them."""
+        found: set[Kind] = set()
+        for kind in sorted(kinds):
+            with suppress(ApiError):
+                await self._cache.is_namespaced(*kind)
+                found.add(kind)
+        return found
 
     async def _read_declared(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -379,9 +397,13 @@ class Controller:
 
     async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
         """Handle the changes of a kind until cancelled."""
+        scope = (api_version, kind, namespace)
         try:
             await self._listed(api_version, kind, namespace)
-            async for change in self._cache.changes(api_version, kind, namespace=namespace):
+            changes = self._cache.changes(
+                api_version, kind, namespace=namespace, on_served=lambda: self._enqueue_followers(scope)
+            )
+            async for change in changes:
                 home, name = change.name
                 self._handle_change_safely(ObjectKey(api_version, kind, name, home), change)
         except (ApiError, ConfigError) as error:
@@ -406,8 +428,16 @@ class Controller:
             raise
         except Exception:  # noqa: BLE001 (a list may fail in any way; the cache logs it, and repeats the list)
             await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
-            for owner in self._index.followers((api_version, kind, namespace)):
-                self.queue.add(owner)
+            self._enqueue_followers((api_version, kind, namespace))
+
+    def _enqueue_followers(self, scope: Followed) -> None:
+        """Enqueue the owners that have requested something, in their last reconcile or in one that runs.
+
+        They may have failed because the API server did not serve the kind, for so long that they are retried seldom.
+        """
+        running = [owner for owner, run_state in self._runs.items() if scope in run_state.observed.followed]
+        for owner in dict.fromkeys((*self._index.followers(scope), *running)):
+            self.queue.add(owner)
 
     def _handle_change_safely(self, key: ObjectKey, change: CacheChange) -> None:
         try:

@@ -17,6 +17,7 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Request, Verb
+from ocf.cluster.cache import CacheTiming
 from ocf.errors import (
     ApiError,
     BuildError,
@@ -255,6 +256,80 @@ def test_a_declared_kind_that_may_come_late_is_waited_for(run_test: RunTest, nam
             await asyncio.sleep(60)
             assert [name for name, _ in env.passes] == ["corner"]
             assert process.health.owners() == ""
+
+    run_test(test)
+
+
+@pytest.mark.promise("synced-first", runs="a declared kind that is installed up to a second before the timeout")
+@ALL_OR_SOME
+@pytest.mark.parametrize("jitter", [0.0, 0.99])
+@pytest.mark.parametrize("at", [40, 60, 70, 80, 90, 100, 110, 119])
+def test_a_declared_kind_that_is_installed_before_the_timeout_never_ends_the_process(
+    run_test: RunTest, at: int, jitter: float, namespaces: tuple[str, ...]
+) -> None:
+    """Although the next look for it would be after the timeout."""
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        timing = CacheTiming(idle_timeout=1e9, relist_every=1e9, monotonic=now, random=lambda: jitter)
+        async with env.operating(owns=[MONITOR], options={"namespaces": namespaces, "cache_timing": timing}) as process:
+            # `operating` has waited for 5 seconds.
+            await asyncio.sleep(at - 5)
+            await env.create(_definition(*MONITOR))
+            await asyncio.sleep(120 + 60 - at)
+            assert [name for name, _ in env.passes] == ["corner"]
+            assert process.health.owners() == ""
+
+    run_test(test)
+
+
+def test_kinds_that_are_installed_one_after_the_other_do_not_end_the_process(run_test: RunTest) -> None:
+    """The second one while the first list of the first one is waited for."""
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        second = (MONITOR[0], "PodMonitor")
+        async with env.operating(owns=[MONITOR, second]):
+            await asyncio.sleep(114)
+            await env.create(_definition(*MONITOR))
+            await asyncio.sleep(60)
+            await env.create(_definition(*second))
+            await asyncio.sleep(60)
+            assert [name for name, _ in env.passes] == ["corner"]
+
+    run_test(test)
+
+
+INSTALLED: Final = 119
+
+
+@pytest.mark.parametrize("other", [pytest.param(True, id="another is missing"), pytest.param(False, id="unreadable")])
+def test_a_kind_that_is_installed_before_the_timeout_delays_the_end_of_others_by_a_minute(
+    run_test: RunTest, *, other: bool
+) -> None:
+    """The message then names what is not read, and why."""
+    absent, refused = "PodMonitor is not read yet: the API server does not serve it", "ServiceMonitor .*forbidden"
+    reason = absent if other else refused
+    owns = [MONITOR, (MONITOR[0], "PodMonitor")] if other else [MONITOR]
+
+    async def run(env: Env) -> None:
+        async with env.operating(owns=owns):
+            await asyncio.sleep(INSTALLED - 5)
+            await env.create(_definition(*MONITOR))
+            await asyncio.sleep(10_000)
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        env.gateway.meddle = None if other else failing_lists
+        began = now()
+        with pytest.raises(ConfigError, match=reason) as got:
+            await run(env)
+        assert MISSING not in str(got.value)
+        assert now() - began == pytest.approx(180, abs=1)
+
+    async def failing_lists(request: Request) -> None:
+        if request.kind == MONITOR[1] and now() >= INSTALLED:
+            raise copy(FORBIDDEN)
 
     run_test(test)
 

@@ -16,16 +16,22 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from ocf.component import ReconcileContext
-from ocf.errors import NotFoundError
+from ocf.concepts.backoff import ExponentialBackoff
+from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Operator, OwnerType, running
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
+from tests.support import eventually
 
-from .conftest import NAMESPACE, Env, RunTest, Shop, key_of, now, shop
+from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, key_of, now, shop
+
+if TYPE_CHECKING:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.testing.envtest.fixtures import Envtest
 
 HOUR: Final = 3600
 # That of `CacheTiming.longest_delay`.
@@ -134,6 +140,146 @@ def test_a_kind_that_is_defined_later_is_used_within_the_interval(run_test: RunT
             assert [name for name, _ in env.passes] == ["corner"]
 
     run_test(test)
+
+
+def crd_of(group: str) -> ObjectKey:
+    return ObjectKey.of(definition_of(group))
+
+
+async def uninstall(env: Env, group: str) -> None:
+    """Delete the definition of a kind; a real API server then ends the watches of its objects."""
+    await env.cluster.delete(crd_of(group))
+    env.gateway.cut()
+
+
+@pytest.mark.promise("late-kinds", runs="a kind that is uninstalled for up to two hours, declared or not")
+@pytest.mark.parametrize("declared", [pytest.param(False, id="named by an owner"), pytest.param(True, id="in owns")])
+@pytest.mark.parametrize("namespaces", [pytest.param((), id="all"), pytest.param((NAMESPACE,), id="one namespace")])
+@pytest.mark.parametrize("gap", [1, 20, 300, 2 * HOUR])
+def test_a_kind_that_returns_is_used_within_the_interval(
+    run_test: RunTest, gap: int, namespaces: tuple[str, ...], *, declared: bool
+) -> None:
+    """Although its owners have failed so often that they are retried seldom, and nothing but the kind has changed.
+
+    The other owner names the kind while it is away, when the cache still answers for it. Reports of controllers that
+    do not notice such a kind: https://github.com/kubernetes-sigs/controller-runtime/issues/2983,
+    https://github.com/argoproj/argo-cd/issues/1247.
+    """
+
+    async def apply_own_thing(owner: Shop, context: ReconcileContext) -> None:
+        if owner.spec.guide:
+            key = thing_of(owner.spec.guide)
+            metadata = {"name": owner.metadata["name"], "namespace": key.namespace}
+            manifest = {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
+            await context.cluster.apply(manifest, field_manager="shops")
+
+    async def test(env: Env) -> None:
+        env.before = apply_own_thing
+        env.settings = {
+            "owns": [(thing_of("late").api_version, "Thing")] if declared else [],
+            # Longer than any wait of this test.
+            "rate_limiter": ExponentialBackoff(SECOND, 10 * HOUR * SECOND, jitter=0),
+        }
+        await env.create(definition_of("late"))
+        await env.create(shop(guide="late"))
+        await env.create(shop("uninvolved"))
+        async with env.operating(options={"namespaces": namespaces}):
+            assert await env.cluster.get(thing_of("late")._replace(name="corner"))
+            await uninstall(env, "late")
+            await asyncio.sleep(gap / 2)
+            await env.create(shop("other", guide="late"))
+            await asyncio.sleep(gap / 2)
+            env.forget()
+            await env.create(definition_of("late"))
+            await asyncio.sleep(CEILING + 1)
+            for name in ("corner", "other"):
+                assert await env.cluster.get(thing_of("late")._replace(name=name))
+            assert "uninvolved" not in [name for name, _ in env.passes]
+            # Nothing is repeated once they are there.
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert env.passes == []
+
+    run_test(test)
+
+
+def test_a_reconcile_that_runs_when_its_kind_returns_is_repeated(run_test: RunTest) -> None:
+    """Its first one: the request failed while the kind was away, and no earlier reconcile has requested the kind."""
+
+    async def apply_and_linger(owner: Shop, context: ReconcileContext) -> None:
+        try:
+            await apply_thing(owner, context)
+        finally:
+            if owner.metadata["name"] == "slow":
+                await asyncio.sleep(CEILING + 5)
+
+    async def test(env: Env) -> None:
+        env.before = apply_and_linger
+        env.settings = {"rate_limiter": ExponentialBackoff(HOUR * SECOND, HOUR * SECOND, jitter=0)}
+        await env.create(definition_of("late"))
+        await env.create(shop(guide="late"))
+        async with env.operating():
+            await uninstall(env, "late")
+            await asyncio.sleep(300)
+            await env.create(shop("slow", guide="late"))
+            await asyncio.sleep(1)
+            await env.create(definition_of("late"))
+            env.forget()
+            await asyncio.sleep(2 * CEILING)
+            assert "slow" in [name for name, _ in env.passes]
+
+    run_test(test)
+
+
+@pytest.mark.promise("late-kinds", runs="a kind that is uninstalled and installed again, on a real API server")
+async def test_a_kind_that_returns_on_a_real_server(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
+    """The only retry of the owner's own is an hour away."""
+    admin, group = envtest_cluster, f"{envtest.namespace}-returns"
+    late = thing_of(group)._replace(namespace=envtest.namespace)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": envtest.namespace}}
+    metadata = {"name": late.name, "namespace": late.namespace}
+    failed: list[str] = []
+
+    async def components(_: Manifest, context: ReconcileContext) -> tuple[()]:
+        try:
+            await context.cluster.apply(
+                {"apiVersion": late.api_version, "kind": late.kind, "metadata": metadata}, field_manager="shops"
+            )
+        except ApiError as error:
+            failed.append(error.reason)
+            raise
+        return ()
+
+    async def there() -> bool:
+        return bool(await admin.get(late))
+
+    async def gone() -> bool:
+        with suppress(NotFoundError):
+            await admin.get(crd_of(group))
+            return False
+        return True
+
+    async def missing() -> bool:
+        return bool(failed) and any(one.missing for one in process.controllers[0]._cache.informers)
+
+    operator: Operator[Manifest] = Operator(
+        name="shops",
+        owner=OwnerType("v1", "ConfigMap"),
+        components=components,
+        rate_limiter=ExponentialBackoff(HOUR * SECOND, HOUR * SECOND, jitter=0),
+        resync=None,
+    )
+    await admin.create(definition_of(group), field_manager="admin")
+    await eventually(lambda: admin.is_namespaced(late.api_version, late.kind), ignore=(NotFoundError,))
+    options = ManagerOptions(listen=None, events=False, namespaces=[envtest.namespace])
+    async with running(admin, operator, options=options) as process:
+        await admin.create(owner, field_manager="admin")
+        await eventually(there, ignore=(NotFoundError,))
+        await admin.delete(crd_of(group))
+        await eventually(gone)
+        await eventually(missing)
+        await admin.create(definition_of(group), field_manager="admin")
+        await eventually(there, ignore=(NotFoundError,))
 
 
 def test_a_kind_that_is_just_named_is_looked_for_soon(run_test: RunTest) -> None:
