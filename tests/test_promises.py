@@ -53,7 +53,7 @@ def test_a_promise_without_a_test_is_refused(tests: Path) -> None:
         page(tests)
 
 
-def test_a_proof_of_what_nobody_promises_is_refused(tests: Path) -> None:
+def test_a_proof_of_an_unknown_promise_is_refused(tests: Path) -> None:
     (tests / "promises.toml").write_text(PROMISES.replace("no-read", "no-get"))
     with pytest.raises(
         ValueError, match=r'tests/faults/test_quiet.py, TestReads::test_.*: no promise is called "no-read"'

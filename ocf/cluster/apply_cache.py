@@ -250,8 +250,8 @@ class ApplyCache:
     def release_conditions(self, uid: str, operator: str, *, kept: Collection[str], present: Collection[str]) -> None:
         """Drop the conditions of an object that an operator has set before and does not set any more.
 
-        One that was assigned and is assigned again as it is stored cannot be told from one that was only left in the
-        list, so it is kept until it is gone from the status.
+        An operator may assign a condition again as it is stored, or only leave it in the list. Both look the same, so a
+        condition that was assigned is kept until it is gone from the status.
 
         Args:
             uid: The object's uid.

@@ -319,9 +319,9 @@ async def test_two_versions_that_disagree_about_a_finalizer_back_off_and_name_ea
     assert max(versions.patches) <= 10
     other = 'by another process of the operator "shops", or by a client that changes finalizers: before it is '
     # One of the two waits, and the other one has what it wants.
-    told = [*versions.errors, *versions.events.found]
-    assert told
-    assert all(other in text and external_finalizer("shops") in text for text in told)
+    messages = [*versions.errors, *versions.events.found]
+    assert messages
+    assert all(other in text and external_finalizer("shops") in text for text in messages)
     assert len(versions.events.found) <= 10
 
 

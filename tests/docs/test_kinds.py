@@ -110,7 +110,7 @@ class TestRow:
         named = {"OPERATIONAL" if word == "AL" else word for word in reported}
         assert named == set(WORD.findall(source))
 
-    def test_tells_what_suspending_does(self, name: str) -> None:
+    def test_the_table_has_what_suspending_does(self, name: str) -> None:
         built, documented = resource(name), TABLE[name][3]
         if TABLE[name][1] == "static":
             assert documented == "unchanged"

@@ -4,9 +4,10 @@ Two writers that insist on different values would write forever. After the same 
 reverted three times, each time within two minutes of the write, the next write is delayed: by one minute, then by twice
 as long each time, up to one hour. A change that comes later is repaired at once.
 
-Only the repeated revert of a field counts, whatever its values and whoever changed it: edits of different fields are
-not a fight. But fields that are reverted repeatedly count together, so that a writer is not faster that reverts several
-in turn. A write is sent at once if it restores a field that was not reverted before, also while others wait.
+A field counts once it has been reverted repeatedly. Its values and the name of the other writer do not matter. Edits of
+different fields are not a fight. But all fields that are reverted repeatedly share one count, so that a writer gains
+nothing from reverting several in turn. A write that restores a field for the first time is sent at once, also while
+others wait.
 
 A deletion of what we create is such a revert if it comes within a minute, because users delete objects by hand to have
 them made anew. The creation of what we delete is one, too. It makes no difference whether the other writer is a user,

@@ -361,7 +361,7 @@ async def test_a_new_value_is_written_at_once_although_fields_are_dropped(
         assert await loser.reconcile() == 1
 
 
-async def test_nobody_is_named_for_an_owner_without_managed_fields(env: Env, request: pytest.FixtureRequest) -> None:
+async def test_no_writer_is_named_for_an_owner_without_managed_fields(env: Env, request: pytest.FixtureRequest) -> None:
     """The API server does not track an object that was created without any field."""
     async with owned(env, request, "Kiosk", KIOSK) as own:
         writers = [Writer(own, own.process("shops"), ready("True")), Writer(own, own.process("malls"), ready("False"))]

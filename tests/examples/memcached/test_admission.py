@@ -1,4 +1,4 @@
-"""Scenario 27 and the webhooks: called as a function, by the embedded cluster, and by a real API server."""
+"""The webhooks: called as a function, by the embedded cluster, and by a real API server."""
 
 import re
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ def manifest(env: Env, **spec: Any) -> Manifest:
 
 
 @pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
-async def test_scenario_27_rejected_in_strict_mode(env: Env, spec: Manifest, field: str, text: str) -> None:
+async def test_rejected_in_strict_mode(env: Env, spec: Manifest, field: str, text: str) -> None:
     async with asked(env, strict=True):
         with pytest.raises(InvalidError, match=text) as refused:
             await env.cluster.create(manifest(env, **spec), field_manager="user")
@@ -63,7 +63,7 @@ async def test_scenario_27_rejected_in_strict_mode(env: Env, spec: Manifest, fie
 
 
 @pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
-def test_scenario_27_the_function(spec: Manifest, field: str, text: str) -> None:
+def test_the_function(spec: Manifest, field: str, text: str) -> None:
     """Without strict mode two of the three are warnings, in the same words."""
     lenient, strict = (answer(spec, strict=strict) for strict in (False, True))
 

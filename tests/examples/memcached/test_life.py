@@ -19,7 +19,7 @@ def window(live: Manifest) -> int:
     return int(live["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"])
 
 
-async def test_scenario_11_create_with_a_full_spec(env: Env) -> None:
+async def test_create_with_a_full_spec(env: Env) -> None:
     cache = await env.create(AUTOSCALED)
     await env.reconcile()
     live = await env.get(HPA)
@@ -45,7 +45,7 @@ async def test_scenario_11_create_with_a_full_spec(env: Env) -> None:
     ]
 
 
-async def test_scenario_12_create_with_defaults(env: Env) -> None:
+async def test_create_with_defaults(env: Env) -> None:
     await env.create(DEFAULTS)
     await env.reconcile()
     live = await env.get(HPA)
@@ -53,7 +53,7 @@ async def test_scenario_12_create_with_defaults(env: Env) -> None:
     assert (live["spec"]["maxReplicas"], live["spec"]["metrics"], window(live)) == (5, [cpu(80)], 300)
 
 
-async def test_scenario_13_without_a_minimum_the_server_stores_one(env: Env) -> None:
+async def test_without_a_minimum_the_server_stores_one(env: Env) -> None:
     cache = await env.create(DEFAULTS)
     await env.reconcile()
 
@@ -61,7 +61,7 @@ async def test_scenario_13_without_a_minimum_the_server_stores_one(env: Env) -> 
     assert (await env.get(HPA))["spec"]["minReplicas"] == 1
 
 
-async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_reconcile(env: Env) -> None:
+async def test_the_autoscaler_follows_the_spec_in_one_reconcile(env: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 1, "maxReplicas": 5, "metrics": [cpu(70)]}
     await env.create(autoscaling=scaling)
     await env.reconcile()
@@ -72,7 +72,7 @@ async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_reconcile(env:
     assert (spec["minReplicas"], spec["maxReplicas"], spec["metrics"]) == (3, 10, [cpu(90)])
 
 
-async def test_scenario_15_the_second_reconcile_does_not_write_the_autoscaler(env: Env) -> None:
+async def test_the_second_reconcile_does_not_write_the_autoscaler(env: Env) -> None:
     await env.create(AUTOSCALED)
     await env.settle()
     before = (await env.get(HPA))["metadata"]["resourceVersion"]
@@ -86,7 +86,7 @@ async def test_scenario_15_the_second_reconcile_does_not_write_the_autoscaler(en
 @pytest.mark.parametrize(
     "scaling", [pytest.param({"enabled": False, "maxReplicas": 5}, id="off"), pytest.param(None, id="nil")]
 )
-async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(env: Env, scaling: Manifest | None) -> None:
+async def test_without_autoscaling_there_is_no_autoscaler(env: Env, scaling: Manifest | None) -> None:
     await env.create(**({} if scaling is None else {"autoscaling": scaling}))
     await env.reconcile()
 
@@ -94,7 +94,7 @@ async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(env: Env, 
 
 
 @pytest.mark.parametrize("off", [pytest.param({"enabled": False}, id="off"), pytest.param(None, id="nil")])
-async def test_scenario_17_on_then_off(env: Env, off: Manifest | None) -> None:
+async def test_on_then_off(env: Env, off: Manifest | None) -> None:
     await env.create(AUTOSCALED)
     await env.settle()
     await env.change(autoscaling=off)
@@ -109,7 +109,7 @@ async def test_scenario_17_on_then_off(env: Env, off: Manifest | None) -> None:
     assert await env.replicas() == 3
 
 
-async def test_scenario_18_on_off_on(env: Env) -> None:
+async def test_on_off_on(env: Env) -> None:
     await env.create(AUTOSCALED)
     await env.settle()
     await env.change(autoscaling={"enabled": False})
@@ -120,14 +120,14 @@ async def test_scenario_18_on_off_on(env: Env) -> None:
     assert (await env.get(HPA))["spec"]["maxReplicas"] == 8
 
 
-async def test_scenario_19_the_count_of_a_new_deployment_is_the_servers(env: Env) -> None:
+async def test_the_count_of_a_new_deployment_is_the_servers(env: Env) -> None:
     await env.create(DEFAULTS, replicas=7)
     await env.reconcile()
 
     assert await env.replicas() == 1
 
 
-async def test_scenario_20_the_status_of_a_scaled_cache(embedded: Env) -> None:
+async def test_the_status_of_a_scaled_cache(embedded: Env) -> None:
     """On the embedded cluster only: on a real one, pods may exist before the reconcile has ended."""
     cache = await embedded.create(AUTOSCALED)
     await embedded.reconcile()
@@ -144,7 +144,7 @@ async def test_scenario_20_the_status_of_a_scaled_cache(embedded: Env) -> None:
     assert (status["readyReplicas"], "serverList" in status) == (0, False)
 
 
-async def test_scenario_20_the_status_once_pods_are_ready(env: Env) -> None:
+async def test_the_status_once_pods_are_ready(env: Env) -> None:
     await env.create(AUTOSCALED)
     await env.settle()
     await env.scale(4)
@@ -160,7 +160,7 @@ async def test_scenario_20_the_status_once_pods_are_ready(env: Env) -> None:
     assert (status["readyReplicas"], status["serverList"]) == (4, [f"my-cache.{env.namespace}:11211"])
 
 
-async def test_scenario_21_from_the_autoscaler_to_three_by_hand(env: Env) -> None:
+async def test_from_the_autoscaler_to_three_by_hand(env: Env) -> None:
     await env.create(AUTOSCALED)
     await env.settle()
     await env.change(autoscaling=None, replicas=3)
@@ -169,7 +169,7 @@ async def test_scenario_21_from_the_autoscaler_to_three_by_hand(env: Env) -> Non
     assert (await env.conditions())["Available"] == ("True", "Available", "3/3 replicas are ready")
 
 
-async def test_scenario_22_a_deleted_autoscaler_is_created_again(env: Env) -> None:
+async def test_a_deleted_autoscaler_is_created_again(env: Env) -> None:
     cache = await env.create(AUTOSCALED)
     await env.settle()
     before = await env.get(HPA)
@@ -181,7 +181,7 @@ async def test_scenario_22_a_deleted_autoscaler_is_created_again(env: Env) -> No
     assert after["metadata"]["ownerReferences"][0]["uid"] == cache["metadata"]["uid"]
 
 
-async def test_scenario_23_all_features_with_an_autoscaler(env: Env) -> None:
+async def test_all_features_with_an_autoscaler(env: Env) -> None:
     await env.secret("my-cache-sasl", **{"password-file": "user:password"})
     await env.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
     await env.create(EVERYTHING)
@@ -194,7 +194,7 @@ async def test_scenario_23_all_features_with_an_autoscaler(env: Env) -> None:
     assert await env.versions() == before
 
 
-async def test_scenario_24_enable(env: Env) -> None:
+async def test_enable(env: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 2, "maxReplicas": 10}
     await env.create(autoscaling=scaling, resources={"requests": {"cpu": "100m"}})
     await env.settle()
@@ -206,7 +206,7 @@ async def test_scenario_24_enable(env: Env) -> None:
     assert states == {"Available": "True", "Progressing": "False", "Degraded": "False", "Ready": "True"}
 
 
-async def test_scenario_25_disable(env: Env) -> None:
+async def test_disable(env: Env) -> None:
     await env.create(DEFAULTS)
     await env.settle()
     await env.change(autoscaling={"enabled": False}, replicas=3)
@@ -216,7 +216,7 @@ async def test_scenario_25_disable(env: Env) -> None:
     assert (await env.replicas(), (await env.status())["readyReplicas"]) == (3, 3)
 
 
-async def test_scenario_26_update(env: Env) -> None:
+async def test_update(env: Env) -> None:
     await env.create(autoscaling={"enabled": True, "minReplicas": 2, "maxReplicas": 5})
     await env.settle()
     await env.change(autoscaling={"enabled": True, "minReplicas": 3, "maxReplicas": 15})

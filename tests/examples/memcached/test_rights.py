@@ -107,7 +107,7 @@ class Life:
         await self.change(**OFF)
         await self.until(self.optional_ones_are_gone)
         await self.change(suspended=True)
-        await self.until(self.is_asleep)
+        await self.until(self.is_suspended)
 
     @asynccontextmanager
     async def operating(self) -> AsyncIterator[None]:
@@ -188,7 +188,7 @@ class Life:
     async def optional_ones_are_gone(self) -> bool:
         return all([await self.found(*kind) is None for kind in OPTIONAL])
 
-    async def is_asleep(self) -> bool:
+    async def is_suspended(self) -> bool:
         live = await self.found("apps/v1", "Deployment")
         return bool(live and live["spec"]["replicas"] == 0)
 

@@ -45,7 +45,7 @@ def scaling_of(subject: Memcached) -> Manifest:
         pytest.param(on(), True, id="true"),
     ],
 )
-def test_scenario_01_the_gate(scaling: Manifest | None, open_: bool) -> None:
+def test_the_gate(scaling: Manifest | None, open_: bool) -> None:
     assert wanted(cache(autoscaling=scaling)).enabled() is open_
 
 
@@ -64,7 +64,7 @@ def test_scenario_01_the_gate(scaling: Manifest | None, open_: bool) -> None:
         pytest.param({"metrics": [CPU_70, CPU_70]}, {"metrics": [CPU_70, CPU_70]}, id="one to one, even twice"),
     ],
 )
-def test_scenario_02_the_autoscaler_is_copied(scaling: Manifest, spec: Manifest) -> None:
+def test_the_autoscaler_is_copied(scaling: Manifest, spec: Manifest) -> None:
     made = manifest(cache(autoscaling=on(**scaling)))
 
     assert made["metadata"]["labels"] == {
@@ -85,7 +85,7 @@ def test_scenario_02_the_autoscaler_is_copied(scaling: Manifest, spec: Manifest)
         pytest.param({"autoscaling": on()}, None, id="on, nil"),
     ],
 )
-def test_scenario_03_the_count_of_the_deployment(spec: Manifest, replicas: int | None) -> None:
+def test_the_count_of_the_deployment(spec: Manifest, replicas: int | None) -> None:
     made = memcached(cache(**spec)).render()[0]
 
     assert (made["kind"], made["spec"].get("replicas")) == ("Deployment", replicas)
@@ -104,7 +104,7 @@ def running(total: int, updated: int, ready: int) -> Manifest:
     return {"metadata": {"generation": 2}, "status": {"observedGeneration": 2, **counts}}
 
 
-def test_scenario_04_all_is_well_whatever_the_cache_says() -> None:
+def test_all_is_well_whatever_the_cache_says() -> None:
     assert conditions_of(SCALED, running(5, 5, 5)) == {
         "Available": ("True", "Available", "5/5 replicas are ready (HPA-managed)"),
         "Progressing": ("False", "ProgressingComplete", "All 5 replicas are updated"),
@@ -113,7 +113,7 @@ def test_scenario_04_all_is_well_whatever_the_cache_says() -> None:
     }
 
 
-def test_scenario_05_some_are_not_ready() -> None:
+def test_some_are_not_ready() -> None:
     assert conditions_of(SCALED, running(5, 5, 3)) == {
         "Available": ("True", "Available", "3/5 replicas are ready (HPA-managed)"),
         "Progressing": ("False", "ProgressingComplete", "All 5 replicas are updated"),
@@ -122,7 +122,7 @@ def test_scenario_05_some_are_not_ready() -> None:
     }
 
 
-def test_scenario_06_no_deployment() -> None:
+def test_no_deployment() -> None:
     assert conditions_of(SCALED, None) == {
         "Available": ("False", "Unavailable", "0/2 replicas are ready (HPA-managed)"),
         "Progressing": ("True", "Progressing", "Waiting for deployment to be created"),
@@ -131,7 +131,7 @@ def test_scenario_06_no_deployment() -> None:
     }
 
 
-def test_scenario_07_nobody_scales() -> None:
+def test_nothing_scales() -> None:
     assert conditions_of({"replicas": 3}, running(3, 3, 3))["Available"] == (
         "True",
         "Available",
@@ -155,7 +155,7 @@ def test_scenario_07_nobody_scales() -> None:
         pytest.param({"minReplicas": 2}, {"minReplicas": 2, "metrics": [CPU_80], "behavior": SLOWLY}, id="counts kept"),
     ],
 )
-def test_scenario_08_the_defaults_of_autoscaling(given: Manifest, defaulted: Manifest) -> None:
+def test_the_defaults_of_autoscaling(given: Manifest, defaulted: Manifest) -> None:
     found = default(cache(autoscaling=on(**given)))
 
     assert scaling_of(found) == on(**defaulted)
@@ -163,7 +163,7 @@ def test_scenario_08_the_defaults_of_autoscaling(given: Manifest, defaulted: Man
 
 
 @pytest.mark.parametrize("off", [{"enabled": False}, {"enabled": False, "maxReplicas": 5}])
-def test_scenario_08_autoscaling_that_is_off_stays_as_it_is(off: Manifest) -> None:
+def test_autoscaling_that_is_off_stays_as_it_is(off: Manifest) -> None:
     assert scaling_of(default(cache(autoscaling=off))) == off
 
 
@@ -178,14 +178,14 @@ def test_scenario_08_autoscaling_that_is_off_stays_as_it_is(off: Manifest) -> No
         pytest.param({"autoscaling": {"enabled": False}}, 1, id="filled in while switched off"),
     ],
 )
-def test_scenario_08_the_count(spec: Manifest, replicas: int | None) -> None:
+def test_the_count(spec: Manifest, replicas: int | None) -> None:
     found = default(cache(**spec)).spec
 
     assert found.replicas == replicas
     assert (found.autoscaling is None) is ("autoscaling" not in spec)
 
 
-def test_scenario_08_the_other_sections() -> None:
+def test_the_other_sections() -> None:
     found = default(cache(highAvailability={}, monitoring={"serviceMonitor": {}}))
     spec = found.model_dump(mode="json", by_alias=True, exclude_none=True)["spec"]
 
@@ -217,7 +217,7 @@ CPU_REQUEST = "spec.resources.requests.cpu: Required value: scaling by cpu utili
         pytest.param({"replicas": 3}, None, id="3 and nil"),
     ],
 )
-def test_scenario_09_a_count_and_autoscaling(spec: Manifest, problem: str | None) -> None:
+def test_a_count_and_autoscaling(spec: Manifest, problem: str | None) -> None:
     strictly = [str(error) for error in validate(cache(**spec), strict=True)]
 
     assert [error.startswith(problem or "?") for error in strictly] == ([True] if problem else [])
@@ -249,7 +249,7 @@ def test_scenario_09_a_count_and_autoscaling(spec: Manifest, problem: str | None
         pytest.param({"enabled": False}, [], id="no maximum, and off"),
     ],
 )
-def test_scenario_09_minimum_and_maximum(scaling: Manifest, problems: list[str]) -> None:
+def test_minimum_and_maximum(scaling: Manifest, problems: list[str]) -> None:
     assert [str(error) for error in validate(cache(autoscaling=scaling))] == problems
 
 
@@ -277,7 +277,7 @@ def test_scenario_09_minimum_and_maximum(scaling: Manifest, problems: list[str])
         pytest.param([MEMORY, CPU_80], None, True, id="one of two"),
     ],
 )
-def test_scenario_09_the_request_for_cpu(metrics: list[Manifest], resources: Manifest | None, refused: bool) -> None:
+def test_the_request_for_cpu(metrics: list[Manifest], resources: Manifest | None, refused: bool) -> None:
     subject = cache(autoscaling=on(metrics=metrics), resources=resources)
     strictly = [str(error) for error in validate(subject, strict=True)]
 
@@ -285,7 +285,7 @@ def test_scenario_09_the_request_for_cpu(metrics: list[Manifest], resources: Man
     assert validate(subject) == ()
 
 
-def test_scenario_09_everything_at_once() -> None:
+def test_everything_at_once() -> None:
     subject = cache(
         replicas=3,
         resources={"limits": {"memory": "64Mi"}},
@@ -313,7 +313,7 @@ def test_scenario_09_everything_at_once() -> None:
 
 
 @pytest.mark.parametrize("sample", [AUTOSCALED, DEFAULTS])
-def test_scenario_10_both_examples_of_autoscaling_are_accepted_as_they_are(sample: str) -> None:
+def test_both_examples_of_autoscaling_are_accepted_as_they_are(sample: str) -> None:
     assert validate(default(Memcached.model_validate(load_document(sample)))) == ()
 
 
@@ -330,7 +330,7 @@ def test_scenario_10_both_examples_of_autoscaling_are_accepted_as_they_are(sampl
         pytest.param({}, [], 1, id="empty"),
     ],
 )
-def test_scenario_10_default_then_validate(spec: Manifest, paths: list[str], replicas: int | None) -> None:
+def test_default_then_validate(spec: Manifest, paths: list[str], replicas: int | None) -> None:
     found = default(cache(**spec))
 
     assert [error.path for error in validate(found, strict=True)] == paths

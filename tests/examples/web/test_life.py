@@ -262,14 +262,14 @@ async def resting(clock: VirtualClock) -> EmbeddedCluster:
     return await played.healthy_cluster(clock, exporter=True)
 
 
-async def falling_asleep(clock: VirtualClock) -> EmbeddedCluster:
+async def being_suspended(clock: VirtualClock) -> EmbeddedCluster:
     cluster = await resting(clock)
     await played.change(cluster, suspended=True)
     return cluster
 
 
 async def waking_up(clock: VirtualClock) -> EmbeddedCluster:
-    cluster = await falling_asleep(clock)
+    cluster = await being_suspended(clock)
     await played.reconcile_until_in_sync(cluster, clock)
     await played.change(cluster, suspended=False)
     return cluster
@@ -289,7 +289,7 @@ async def exporter_dropped(clock: VirtualClock) -> EmbeddedCluster:
 
 STEPS: Final = [
     pytest.param(born, id="creation"),
-    pytest.param(falling_asleep, id="suspension"),
+    pytest.param(being_suspended, id="suspension"),
     pytest.param(waking_up, id="resumption"),
     pytest.param(upgraded, id="upgrade"),
     pytest.param(exporter_dropped, id="exporter dropped"),

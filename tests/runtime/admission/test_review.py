@@ -141,7 +141,7 @@ def test_defaulters_run_in_order_and_may_return_another_object() -> None:
     assert patch == [add("/spec/seen", "first, second")]
 
 
-def test_all_errors_are_told_at_once_as_an_api_server_tells_them(shops: Webhook[Any]) -> None:
+def test_all_errors_are_reported_at_once_as_by_an_api_server(shops: Webhook[Any]) -> None:
     new, old = shop({"replicas": 2, "image": "b", "autoscaling": {"enabled": True}}), shop({"image": "a"})
     response = asked(shops, Step.VALIDATE, new, old)
     causes = [
@@ -296,7 +296,7 @@ def wrong_type(held: Any) -> Any:
         pytest.param(Step.VALIDATE, lambda *_: None, "failed with TypeError", id="a validator gives nothing"),
     ],
 )
-def test_a_function_that_fails_fails_the_request_and_tells_no_secret(
+def test_a_function_that_fails_fails_the_request_and_shows_no_secret(
     shops: Webhook[Any], step: Step, function: Callable[..., Any], problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)

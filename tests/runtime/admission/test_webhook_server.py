@@ -494,7 +494,7 @@ async def test_a_renewal_that_does_not_go_on_asks_for_a_restart(
         assert (server.problem(), server.live()) == (problem, problem)
 
 
-async def test_a_renewal_closes_nothing_and_refuses_nobody(webhooks_: Webhooks) -> None:
+async def test_a_renewal_closes_no_connection_and_refuses_none(webhooks_: Webhooks) -> None:
     pairs = [made() for _ in range(5)]
     given = Given(pairs[0])
     stopped = asyncio.Event()

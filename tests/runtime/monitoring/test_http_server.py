@@ -73,7 +73,7 @@ async def test_single_checks_can_be_asked_and_left_out(path: str, status: int, t
         assert await asked(session, f"/readyz{path}") == (status, text)
 
 
-async def test_a_check_that_raises_has_failed_and_tells_nothing_it_should_not() -> None:
+async def test_a_check_that_raises_has_failed_and_shows_no_secret() -> None:
     async with asking(live={"odd": broken}) as (session, _):
         status, text = await asked(session, "/healthz")
         assert (status, "[-]odd failed: the check raised RuntimeError" in text, "secret" in text) == (500, True, False)

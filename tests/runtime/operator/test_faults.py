@@ -192,7 +192,7 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
     run_test(test)
 
 
-def test_a_task_that_somebody_ended_is_started_anew(run_test: RunTest) -> None:
+def test_a_task_that_was_cancelled_is_started_anew(run_test: RunTest) -> None:
     """The watch of a kind: only the next reconcile would notice that it ended, and there may never be one."""
 
     async def test(env: Env) -> None:

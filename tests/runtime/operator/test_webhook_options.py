@@ -191,7 +191,7 @@ async def test_nothing_is_served_for_operators_without_any() -> None:
         assert await configured(cluster) == []
 
 
-async def test_that_nobody_serves_them_is_said(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_process_that_serves_no_webhooks_says_so(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with operating(admission=None):
         pass
@@ -266,7 +266,7 @@ class TestPrivileges:
         assert PolicyRule("coordination.k8s.io", "leases", "update", "shops", namespace="ops") in needed
 
 
-def test_the_configurations_are_called_as_the_operator_is_or_as_somebody_says() -> None:
+def test_the_configurations_are_called_as_the_operator_or_as_the_options_name_them() -> None:
     key = ObjectKey.of(IN_CLUSTER.configurations(OPERATOR)[0])
     assert (key.kind, key.name) == ("MutatingWebhookConfiguration", "shops")
     assert ObjectKey.of(replace(IN_CLUSTER, name="town").configurations(OPERATOR)[0]).name == "town"

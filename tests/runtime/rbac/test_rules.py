@@ -144,7 +144,7 @@ class TestDeletion:
         assert "delete" not in verbs(found, "configmaps")
 
 
-def test_a_kind_that_nobody_defines_is_refused() -> None:
+def test_a_kind_without_a_definition_is_refused() -> None:
     with pytest.raises(ConfigError, match="give its CustomResourceDefinition"):
         policy_rules([], owner=OWNER)
 

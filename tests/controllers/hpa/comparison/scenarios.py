@@ -435,7 +435,7 @@ async def selectors_that_overlap(env: Env) -> AsyncIterator[None]:
 
 
 @scenario
-async def a_metric_of_pods_that_nobody_measures(env: Env) -> AsyncIterator[None]:
+async def a_metric_of_pods_that_has_no_values(env: Env) -> AsyncIterator[None]:
     """Then all pods have a value, and one of them is negative."""
     await env.workload(3)
     await env.hpa(pods("hits", "5"))
@@ -487,6 +487,6 @@ DIFFERENCES: Final = {
     ("a_measurement_without_a_value", 0),
     ("a_list_that_goes_on_elsewhere", 0),
     # The controller adds a sample below zero to the others and shrinks; for us that pod is not measured.
-    ("a_metric_of_pods_that_nobody_measures", 2),
+    ("a_metric_of_pods_that_has_no_values", 2),
 }
 """The ticks in which we differ from the controller intentionally."""
