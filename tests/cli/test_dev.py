@@ -78,8 +78,8 @@ def validate_shop(shop, old, operation):
 
 
 DEFINITION = crd("example.com", CRDVersion("v1", Shop))
-WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[validate_shop])
-shops = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, webhooks=[WEBHOOK])
+WEBHOOK = Webhook.of(Shop, DEFINITION, defaulters=[default], validators=[validate_shop])
+shops = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components, webhooks=[WEBHOOK])
 
 
 def made():

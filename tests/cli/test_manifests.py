@@ -48,7 +48,7 @@ def no_components():
     return [1]
 
 
-OWNER = OwnerType.of(crd("example.com", CRDVersion("v1", Corner)), Corner)
+OWNER = OwnerType.of(Corner, crd("example.com", CRDVersion("v1", Corner)))
 corners = Operator(name="corners", owner=OWNER, components=components)
 reading = Operator(name="reading", owner=OWNER, components=lambda corner, context: components(corner))
 """

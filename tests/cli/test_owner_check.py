@@ -72,7 +72,7 @@ def with_cluster(shop: Shop, context: Any) -> component.Component:
 
 
 DEFINITION = crd("example.com", CRDVersion("v1", Shop))
-OWNER = OwnerType.of(DEFINITION, Shop)
+OWNER = OwnerType.of(Shop, DEFINITION)
 shops = Operator(name="shops", owner=OWNER, components=components)
 
 

@@ -87,11 +87,11 @@ def installation(
     owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"motto": "open"}}
     operator = Operator(
         name="shops",
-        owner=OwnerType.of(_versions() if converting else definition, Shop),
+        owner=OwnerType.of(Shop, _versions() if converting else definition),
         components=components,
         abnormal_conditions=["Degraded"],
         published_conditions=["Ready", "Degraded"],
-        webhooks=[Webhook.of(definition, Shop, defaulters=[lambda shop: shop])] if webhooks else [],
+        webhooks=[Webhook.of(Shop, definition, defaulters=[lambda shop: shop])] if webhooks else [],
     )
     return Installation(
         operator,

@@ -48,7 +48,7 @@ def components(shop: Shop) -> list[Component]:
 
 
 OPERATOR = Operator(
-    name="shops", owner=OwnerType.of(crd("example.com", CRDVersion("v1", Shop)), Shop), components=components
+    name="shops", owner=OwnerType.of(Shop, crd("example.com", CRDVersion("v1", Shop))), components=components
 )
 SHOP: Manifest = {
     "apiVersion": "example.com/v1",

@@ -1,23 +1,13 @@
-"""Models of the custom resource Site, and its definition."""
+"""Model of the custom resource Site."""
 
-from typing import Annotated, Final
+from pydantic import Field
 
-from kubernetes.client import V1Condition
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from ocf.runtime.crds import CamelModel, CustomResource
 
-from ocf.runtime.crds import AGE, CRDVersion, ListMap, PrinterColumn, crd
-
-__all__ = ["DEFINITION", "Site", "SiteSpec"]
+__all__ = ["Site", "SiteSpec"]
 
 
-class _Section(BaseModel):
-    """Immutable model whose fields have the names of the API."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-
-class SiteSpec(_Section):
+class SiteSpec(CamelModel):
     """Desired state."""
 
     version: str = Field(
@@ -33,27 +23,7 @@ class SiteSpec(_Section):
     suspended: bool = Field(default=False, description="Whether no pods should run.")
 
 
-class SiteStatus(_Section):
-    """Observed state."""
-
-    conditions: Annotated[list[V1Condition], ListMap("type")] | None = None
-
-
-class Metadata(_Section):
-    """Metadata that the operator reads."""
-
-    name: str
-    namespace: str
-
-
-class Site(_Section):
+class Site(CustomResource[SiteSpec], group="ocf.comparison.example.com", version="v1"):
     """A text that is served by pods."""
 
-    metadata: Metadata
     spec: SiteSpec = SiteSpec()
-    status: SiteStatus | None = None
-
-
-_READY: Final = ".status.conditions[?(@.type=='Ready')]"
-_COLUMNS: Final = (PrinterColumn("Ready", f"{_READY}.status"), PrinterColumn("Reason", f"{_READY}.reason"), AGE)
-DEFINITION: Final = crd("ocf.comparison.example.com", CRDVersion("v1", Site, columns=_COLUMNS))

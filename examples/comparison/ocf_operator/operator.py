@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from examples.comparison.ocf_operator.model import DEFINITION, Site
+from examples.comparison.ocf_operator.model import Site
 from examples.comparison.ocf_operator.objects import autoscaler, entrance, page, server
 from ocf import component
 from ocf.component import Participation
@@ -27,4 +27,4 @@ def components(site: Site) -> component.Component:
     )
 
 
-operator: Final = Operator(name="sites", owner=OwnerType.of(DEFINITION, Site), components=components)
+operator: Final = Operator(name="sites", owner=OwnerType.of(Site), components=components)

@@ -14,7 +14,7 @@ from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
 from ocf.runtime.crds import VersionedResource
-from ocf.runtime.crds.versions import resource_version
+from ocf.runtime.crds.versions import resource_of, resource_version
 
 __all__ = ["Defaulter", "Operation", "Step", "Validator", "Warn", "Webhook", "Webhooks"]
 
@@ -88,8 +88,8 @@ class Webhook(Generic[T]):
 
     @staticmethod
     def of(
-        definition: Manifest | VersionedResource,
         model: type[U],
+        definition: Manifest | VersionedResource | None = None,
         *,
         version: str = "",
         defaulters: Sequence[Defaulter[U]] = (),
@@ -99,9 +99,9 @@ class Webhook(Generic[T]):
         """Return the webhook of a custom resource.
 
         Args:
-            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it, or the resource with its
-                versions.
-            model: The model of one version: the whole object.
+            model: The whole object: a `CustomResource`, or the model of one version of the definition.
+            definition: The CustomResourceDefinition, or the resource with its versions; None for that of the
+                `CustomResource`.
             version: The version of the model; empty for the storage version of a definition, or for the version of a
                 resource that has the model.
             defaulters: Functions that set default values.
@@ -109,17 +109,18 @@ class Webhook(Generic[T]):
             deletes: Whether the validators are also called for deletes.
 
         Raises:
-            BuildError: If the definition has no such version.
+            BuildError: If there is no such version, it has another model, or the model has no definition.
 
         Example:
-            >>> from pydantic import BaseModel
-            >>> from ocf.runtime.crds import CRDVersion, crd
-            >>> class Quota(BaseModel):
+            >>> from ocf.runtime.crds import CamelModel, CustomResource
+            >>> class QuotaSpec(CamelModel):
             ...     limit: int = 1
-            >>> Webhook.of(crd("example.com", CRDVersion("v1", Quota)), Quota).path(Step.VALIDATE)
+            >>> class Quota(CustomResource[QuotaSpec], group="example.com", version="v1"):
+            ...     '''A limit.'''
+            >>> Webhook.of(Quota).path(Step.VALIDATE)
             '/validate/example.com/quotas'
         """
-        found = resource_version(definition, model, version)
+        found = resource_version(resource_of(model) if definition is None else definition, model, version)
         return Webhook(*found, model, defaulters, validators, deletes)
 
     def name(self, step: Step) -> str:

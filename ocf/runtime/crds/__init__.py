@@ -9,15 +9,20 @@ from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, V
 from ocf.runtime.crds.versioned_resource import Conversion, VersionedResource
 
 if TYPE_CHECKING:
+    from ocf.runtime.crds.custom_resource import CamelModel, CustomResource, OwnerMetadata, OwnerStatus
     from ocf.runtime.crds.storage_migration import migrate_storage, migration_rules
 
 __all__ = [
     "AGE",
     "CRDVersion",
+    "CamelModel",
     "Conversion",
+    "CustomResource",
     "GoDuration",
     "ListMap",
     "ListSet",
+    "OwnerMetadata",
+    "OwnerStatus",
     "Preserve",
     "PrinterColumn",
     "QuantityText",
@@ -31,5 +36,15 @@ __all__ = [
     "rules",
 ]
 
-# Clients of a cluster are imported only where objects are migrated.
-__getattr__ = lazy_exports(__name__, {"migrate_storage": "storage_migration", "migration_rules": "storage_migration"})
+# Clients of a cluster are imported only where objects are migrated, and models of the client where a model needs them.
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "CamelModel": "custom_resource",
+        "CustomResource": "custom_resource",
+        "OwnerMetadata": "custom_resource",
+        "OwnerStatus": "custom_resource",
+        "migrate_storage": "storage_migration",
+        "migration_rules": "storage_migration",
+    },
+)

@@ -9,7 +9,7 @@ from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.runtime.crds.versioned_resource import VersionedResource
 
-__all__ = ["ResourceVersion", "resource_version", "version_of"]
+__all__ = ["ResourceVersion", "resource_of", "resource_version", "version_of"]
 
 
 class ResourceVersion(NamedTuple):
@@ -19,6 +19,15 @@ class ResourceVersion(NamedTuple):
     version: str
     kind: str
     plural: str
+
+
+def resource_of(model: type[BaseModel]) -> VersionedResource:
+    """Return the resource that a model declares as a `CustomResource`."""
+    declared = getattr(model, "resource", None)
+    if not isinstance(declared, VersionedResource):
+        what_to_do = 'make it a CustomResource[...] with group="example.com" and version="v1", or pass its definition'
+        raise BuildError([f"{model.__name__} declares no group and version: {what_to_do}"])
+    return declared
 
 
 def resource_version(

@@ -12,7 +12,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.model_errors import describe_invalid
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.crds.versioned_resource import VersionedResource
-from ocf.runtime.crds.versions import resource_version
+from ocf.runtime.crds.versions import resource_of, resource_version
 
 __all__ = ["OwnerType"]
 
@@ -24,7 +24,7 @@ M = TypeVar("M", bound="BaseModel")
 class OwnerType(Generic[O]):
     """The kind of an operator's owners, and the model that they are read with.
 
-    Without a model, owners are passed to the operator's functions as manifests. `of` builds it with a model.
+    Without a model, owners are passed to the operator's functions as manifests. `of` builds it from a model.
 
     Args:
         api_version: Group and version in which owners are read.
@@ -47,32 +47,36 @@ class OwnerType(Generic[O]):
     versions: VersionedResource | None = None
 
     @staticmethod
-    def of(definition: Manifest | VersionedResource, model: type[M], *, version: str = "") -> OwnerType[M]:
-        """Build it from the definition of a custom resource.
+    def of(
+        model: type[M], definition: Manifest | VersionedResource | None = None, *, version: str = ""
+    ) -> OwnerType[M]:
+        """Build it from the model of a custom resource.
 
         Args:
-            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it, or the resource with its
-                versions, whose objects the process then converts.
-            model: The model of one version: the whole object.
+            model: The whole object: a `CustomResource`, or the model of one version of the definition.
+            definition: The CustomResourceDefinition, or the resource with its versions, whose objects the process then
+                converts; None for that of the `CustomResource`.
             version: The version of the model; empty for the storage version of a definition, or for the version of a
                 resource that has the model.
 
         Raises:
-            BuildError: If there is no such version, or it has another model.
+            BuildError: If there is no such version, it has another model, or the model has no definition.
 
         Example:
-            >>> from pydantic import BaseModel
-            >>> from ocf.runtime.crds import CRDVersion, crd
-            >>> class Quota(BaseModel):
+            >>> from ocf.runtime.crds import CamelModel, CustomResource
+            >>> class QuotaSpec(CamelModel):
             ...     limit: int = 1
-            >>> OwnerType.of(crd("example.com", CRDVersion("v1", Quota)), Quota).api_version
+            >>> class Quota(CustomResource[QuotaSpec], group="example.com", version="v1"):
+            ...     '''A limit.'''
+            >>> OwnerType.of(Quota).api_version
             'example.com/v1'
         """
-        found = resource_version(definition, model, version)
+        given = resource_of(model) if definition is None else definition
+        found = resource_version(given, model, version)
         api_version = f"{found.group}/{found.version}"
-        if not isinstance(definition, VersionedResource):
-            return OwnerType(api_version, found.kind, model, definition)
-        return OwnerType(api_version, found.kind, model, definition.definition, definition)
+        if not isinstance(given, VersionedResource):
+            return OwnerType(api_version, found.kind, model, given)
+        return OwnerType(api_version, found.kind, model, given.definition, given)
 
     def read(self, manifest: Manifest) -> O:
         """Read an owner.

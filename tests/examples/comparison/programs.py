@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from examples.comparison.ocf_operator.model import DEFINITION
+from examples.comparison.ocf_operator.model import Site
 from ocf.objects import Manifest, load_document
 from tests.clients.support import go_program
 
@@ -38,7 +38,7 @@ class Program:
 
     def load_definition(self) -> Manifest:
         if self.definition is None:
-            return DEFINITION
+            return Site.definition()
         return load_document((EXAMPLES / self.name / self.definition).read_text(encoding="utf-8"))
 
     def command(self) -> list[str | Path]:

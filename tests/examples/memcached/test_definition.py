@@ -70,9 +70,9 @@ def field(path: str) -> dict[str, Any]:
 
 
 def test_operator_and_webhooks_name_the_kind_as_its_definition_does() -> None:
-    assert memcached_operator.owner == replace(OwnerType.of(DEFINITION, Memcached), definition=definition)
+    assert memcached_operator.owner == replace(OwnerType.of(Memcached, DEFINITION), definition=definition)
     (webhook,) = webhooks().webhooks
-    assert webhook.path(Step.VALIDATE) == Webhook.of(DEFINITION, Memcached).path(Step.VALIDATE)
+    assert webhook.path(Step.VALIDATE) == Webhook.of(Memcached, DEFINITION).path(Step.VALIDATE)
     assert (webhook.kind, webhook.version) == (Memcached.__name__, VERSION["name"])
 
 

@@ -78,4 +78,4 @@ def definition() -> Manifest:
 
 @pytest.fixture
 def webhooks(definition: Manifest) -> Webhooks:
-    return Webhooks("shops", [Webhook.of(definition, Shop, defaulters=[defaulted], validators=[checked])])
+    return Webhooks("shops", [Webhook.of(Shop, definition, defaulters=[defaulted], validators=[checked])])

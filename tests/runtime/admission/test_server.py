@@ -39,7 +39,7 @@ def definition(shops: Webhook[Any]) -> Manifest:
 @pytest.fixture
 def webhooks(shops: Webhook[Any], definition: Manifest, envtest: Envtest) -> Webhooks:
     assert shops.model is not None
-    one = Webhook.of(definition, shops.model, defaulters=shops.defaulters, validators=shops.validators)
+    one = Webhook.of(shops.model, definition, defaulters=shops.defaulters, validators=shops.validators)
     return Webhooks(envtest.namespace, [one])
 
 
@@ -146,7 +146,7 @@ async def test_a_function_that_hangs_is_named_and_others_go_on(
     assert shops.model is not None
     defaulters = [*shops.defaulters, *([hang] if kind == "defaulters" else [])]
     validators = [*shops.validators, *([hang] if kind == "validators" else [])]
-    one = Webhook.of(definition, shops.model, defaulters=defaulters, validators=validators)
+    one = Webhook.of(shops.model, definition, defaulters=defaulters, validators=validators)
     webhooks = Webhooks(envtest.namespace, [one])
     certificates = SecretCertificates(envtest_cluster, webhooks, Url(f"https://{HOST}"), namespace=envtest.namespace)
     try:

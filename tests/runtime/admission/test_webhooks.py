@@ -115,7 +115,7 @@ def test_what_is_refused(name: str, given: list[Webhook[Any]], timeout: float, p
 
 def test_the_version_must_be_there(definition: Manifest) -> None:
     with pytest.raises(BuildError, match='no version "v2", only v1'):
-        Webhook.of(definition, BaseModel, version="v2")
+        Webhook.of(BaseModel, definition, version="v2")
 
 
 def test_a_path_of_the_server_is_one_webhook_and_one_step(webhooks: Webhooks) -> None:

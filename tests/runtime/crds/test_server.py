@@ -332,7 +332,7 @@ async def test_the_server_takes_numbers_for_quantities_and_owners_are_read_with_
     average = {**CPU, "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": 2}}}
     spec = {"resources": {"limits": {"cpu": 1}}, "behavior": {"scaleUp": {"tolerance": 0}}, "metrics": [average]}
     answer = await cluster.create(sample(envtest.namespace, spec), field_manager="test", dry_run=True)
-    read = OwnerType.of(definition(), Sample).read(answer).spec
+    read = OwnerType.of(Sample, definition()).read(answer).spec
 
     assert spec.items() <= answer["spec"].items()
     assert read.resources is not None

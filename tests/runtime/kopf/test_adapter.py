@@ -69,7 +69,7 @@ def components_of(owner: Shop, *, namespace: str = "town") -> Component:
 
 
 def shops(**more: Any) -> Operator[Shop]:
-    return Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components_of, **more)
+    return Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components_of, **more)
 
 
 @pytest_asyncio.fixture
@@ -275,7 +275,7 @@ async def test_owners_are_cleaned_up_inside_kopf(cluster: EmbeddedCluster) -> No
     async def is_gone() -> bool:
         return not (await cluster.list("example.com/v1", "Shop", ListOptions(namespace="town"))).items
 
-    operator = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=make, on_delete=drop)
+    operator = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=make, on_delete=drop)
     async with kopf_running(operator):
         await cluster.create(shop(), field_manager="test")
         await until_it_shows(cluster, "open")
@@ -293,7 +293,7 @@ async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: Embed
         await going_on.wait()
         return components_of(owner)
 
-    operator = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=slowly)
+    operator = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=slowly)
     async with kopf_running(operator):
         await cluster.create(shop(), field_manager="test")
         await begun.wait()
@@ -326,7 +326,7 @@ async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> 
 
     host = "127.0.0.1"
     admission = WebhookOptions(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
-    operator = shops(webhooks=[Webhook.of(DEFINITION, Shop, defaulters=[default])])
+    operator = shops(webhooks=[Webhook.of(Shop, DEFINITION, defaulters=[default])])
 
     async def configured() -> bool:
         return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
@@ -341,7 +341,7 @@ async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> 
 async def test_spans_are_recorded_inside_kopf(cluster: EmbeddedCluster) -> None:
     host = "127.0.0.1"
     admission = WebhookOptions(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
-    operator = shops(webhooks=[Webhook.of(DEFINITION, Shop, validators=[lambda _new, _old, _operation: ()])])
+    operator = shops(webhooks=[Webhook.of(Shop, DEFINITION, validators=[lambda _new, _old, _operation: ()])])
 
     async def configured() -> bool:
         return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)

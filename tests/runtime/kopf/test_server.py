@@ -43,7 +43,7 @@ async def test_its_privileges_are_enough(
     def components(owner: Shop) -> Component:
         return components_of(owner, namespace=namespace)
 
-    operator: Operator[Any] = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components)
+    operator: Operator[Any] = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components)
     every_state = [components(Shop(metadata={"name": "any"}))]
     options = ManagerOptions(listen=None, namespaces=[namespace])
     granted = operator.policy_rules(every_state) | options.policy_rules(operator) | kopf_rules(clusterwide=False)

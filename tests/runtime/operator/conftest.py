@@ -51,7 +51,7 @@ class Shop(BaseModel):
 
 
 DEFINITION: Final = crd("example.com", CRDVersion("v1", Shop))
-SHOPS: Final = OwnerType.of(DEFINITION, Shop)
+SHOPS: Final = OwnerType.of(Shop, DEFINITION)
 
 
 def key_of(name: str = "corner") -> ObjectKey:

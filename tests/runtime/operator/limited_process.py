@@ -68,9 +68,9 @@ async def main(kubeconfig: Path, namespace: str) -> None:
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.operator import Listen, ManagerOptions, Operator, OwnerType, WebhookOptions, running
 
-    webhook = Webhook.of(DEFINITION, Shop, validators=[validate])
+    webhook = Webhook.of(Shop, DEFINITION, validators=[validate])
     operator = Operator(
-        name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, report=report, webhooks=[webhook]
+        name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components, report=report, webhooks=[webhook]
     )
     admission = WebhookOptions(address=Url(f"https://{HOST}"), namespace=namespace, host=HOST, port=0, register=True)
     options = ManagerOptions(listen=Listen(port=0, host=HOST), admission=admission)

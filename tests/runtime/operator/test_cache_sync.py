@@ -372,7 +372,7 @@ async def test_a_missing_kind_on_a_real_server(envtest: Envtest, envtest_cluster
         passes.append(owner.metadata["name"])
         return component.Builder("web", condition_type="WebReady").build()
 
-    operator = Operator(name="shops", owner=OwnerType.of(definition, Shop), components=components, resync=None)
+    operator = Operator(name="shops", owner=OwnerType.of(Shop, definition), components=components, resync=None)
     options = ManagerOptions(listen=None, events=False, cache_sync_timeout=2 * SECOND)
     with pytest.raises(
         ConfigError, match=rf"{kind[0]} Shop is not read yet: the API server does not serve it; install"
@@ -530,7 +530,7 @@ async def test_rights_to_get_only(
             await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, namespace))
         return component.Builder("web", condition_type="WebReady").build()
 
-    owners = OwnerType.of(definition, Shop)
+    owners = OwnerType.of(Shop, definition)
     operator = Operator(name="shops", owner=owners, components=components, uncached=[], resync=None)
     allowed = operator.policy_rules([component.Builder("web", condition_type="WebReady").build()])
     allowed |= {PolicyRule("", "secrets", "get")}

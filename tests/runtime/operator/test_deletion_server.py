@@ -84,7 +84,7 @@ class Databases:
 def operator(databases: Databases | None, **more: Any) -> Operator[Shop]:
     return Operator(
         name="shops",
-        owner=OwnerType.of(DEFINITION, Shop),
+        owner=OwnerType.of(Shop, DEFINITION),
         components=components,
         on_delete=databases.drop if databases is not None else None,
         rate_limiter=FixedDelay(SECOND / 10),

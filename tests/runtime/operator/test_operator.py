@@ -38,14 +38,14 @@ TWO = crd("example.com", CRDVersion("v1", Old), CRDVersion("v2", New, stored=Tru
 
 
 def test_the_version_that_is_read_is_the_stored_one_unless_another_is_named() -> None:
-    assert OwnerType.of(TWO, New).api_version == "example.com/v2"
-    assert OwnerType.of(TWO, Old, version="v1").api_version == "example.com/v1"
+    assert OwnerType.of(New, TWO).api_version == "example.com/v2"
+    assert OwnerType.of(Old, TWO, version="v1").api_version == "example.com/v1"
     with pytest.raises(BuildError, match=r'has no version "v3", only v1, v2'):
-        OwnerType.of(TWO, New, version="v3")
+        OwnerType.of(New, TWO, version="v3")
 
 
 def test_an_owner_is_read_as_its_model_and_what_is_wrong_is_named() -> None:
-    owners = OwnerType.of(TWO, New)
+    owners = OwnerType.of(New, TWO)
     manifest: Manifest = {"apiVersion": "example.com/v2", "kind": "Shop", "metadata": {"name": "corner"}, "size": 3}
     assert owners.read(manifest).size == 3
     with pytest.raises(ManifestError, match=r"Shop/corner: .*size: must be a valid integer.*got 'big'"):

@@ -116,7 +116,7 @@ class World:
     async def operating(self, *, options: dict[str, Any] | None = None, **changed: Any) -> AsyncIterator[Manager]:
         given: dict[str, Any] = {
             "name": "realms",
-            "owner": OwnerType.of(self.definition(), Realm),
+            "owner": OwnerType.of(Realm, self.definition()),
             "components": self.components,
             "resync": None,
             "on_deleted": self.deleted.append,
@@ -300,7 +300,7 @@ async def test_rights_in_one_namespace(
     limited = ManagerOptions(listen=None, namespaces=[world.namespace])
     operator = Operator(
         name="realms",
-        owner=OwnerType.of(world.definition(), Realm),
+        owner=OwnerType.of(Realm, world.definition()),
         components=world.components,
         owns=[("v1", "ConfigMap")],
     )

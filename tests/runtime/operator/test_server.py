@@ -73,10 +73,10 @@ def judge(new: Shop, _old: Shop | None, _operation: Operation) -> Iterator[Field
 
 OPERATOR = Operator(
     name="shops",
-    owner=OwnerType.of(DEFINITION, Shop),
+    owner=OwnerType.of(Shop, DEFINITION),
     components=components,
     reads=[("v1", "Secret")],
-    webhooks=[Webhook.of(DEFINITION, Shop, validators=[judge])],
+    webhooks=[Webhook.of(Shop, DEFINITION, validators=[judge])],
 )
 EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
 
@@ -206,7 +206,7 @@ async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_clust
     settings, label = (
         ObjectKey("v1", kind, name, namespace) for kind, name in (("ConfigMap", "corner-settings"), ("Secret", "guide"))
     )
-    owners = OwnerType.of(definition, Shop)
+    owners = OwnerType.of(Shop, definition)
     watches = [Watch("v1", "Secret", shops_of)]
     operator = Operator(name="shops", owner=owners, components=noting, resync=None, watches=watches)
     options = ManagerOptions(listen=None, namespaces=[namespace], events=False)

@@ -51,7 +51,7 @@ def ignored(_owner: Any) -> tuple[()]:
     return ()
 
 
-WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[judge])
+WEBHOOK = Webhook.of(Shop, DEFINITION, defaulters=[default], validators=[judge])
 OPERATOR = Operator(name="shops", owner=SHOPS, components=ignored, webhooks=[WEBHOOK])
 NAMESPACES: Operator[Manifest] = Operator(
     name="namespaces",
@@ -276,19 +276,19 @@ def test_the_configurations_are_called_as_the_operator_or_as_the_options_name_th
 class TestConversion:
     """Owners with several versions: the process converts them."""
 
-    VERSIONED = Operator(name="versioned", owner=OwnerType.of(VERSIONED_SHOPS, ShopV3), components=ignored)
+    VERSIONED = Operator(name="versioned", owner=OwnerType.of(ShopV3, VERSIONED_SHOPS), components=ignored)
 
     def test_the_operator_reads_the_version_of_its_model(self) -> None:
         assert self.VERSIONED.owner_kind == (f"{GROUP}/v3", "Shop")
-        assert OwnerType.of(VERSIONED_SHOPS, ShopV1).api_version == f"{GROUP}/v1"
-        assert Webhook.of(VERSIONED_SHOPS, ShopV2).version == "v2"
+        assert OwnerType.of(ShopV1, VERSIONED_SHOPS).api_version == f"{GROUP}/v1"
+        assert Webhook.of(ShopV2, VERSIONED_SHOPS).version == "v2"
 
     def test_a_model_of_no_version_is_rejected_with_the_known_ones(self) -> None:
         known = r"v1 \(ShopV1\), v2 \(ShopV2\), v3 \(ShopV3\)"
         with pytest.raises(BuildError, match=f"has no version with the model Shop, expected one of {known}"):
-            OwnerType.of(VERSIONED_SHOPS, Shop)
+            OwnerType.of(Shop, VERSIONED_SHOPS)
         with pytest.raises(BuildError, match="has no version v1 with the model ShopV3, expected one of"):
-            OwnerType.of(VERSIONED_SHOPS, ShopV3, version="v1")
+            OwnerType.of(ShopV3, VERSIONED_SHOPS, version="v1")
 
     def test_the_definition_has_the_address_of_the_server(self) -> None:
         (definition,) = IN_CLUSTER.definitions(self.VERSIONED)

@@ -134,7 +134,7 @@ def operator_of(place: Place, model: type[Any], reconciled: list[str]) -> Operat
         return ()
 
     resource = replace(SHOPS, group=f"{place.namespace}.example.com")
-    return Operator(name="shops", owner=OwnerType.of(resource, model), components=components, resync=None)
+    return Operator(name="shops", owner=OwnerType.of(model, resource), components=components, resync=None)
 
 
 @asynccontextmanager
