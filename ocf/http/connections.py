@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeAlias, cast
 
@@ -95,9 +96,12 @@ class Connection(asyncio.Protocol):
         self._unread: Waiting | None = None
         self._unread_bytes = 0
         self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
         self._http: web.RequestHandler | None = None
         self.ended: Final = asyncio.Event()
         """Set when the client sends nothing more; it may still read."""
+        self.lost: Final = asyncio.Event()
+        """Set when an established connection has ended."""
 
     def waiting(self) -> Waiting | None:
         """Return what it waits for; None if it waits for no client."""
@@ -124,11 +128,17 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return False
         self._transport.abort()
+        # Closing a TLS transport of asyncio a second time separates it from its socket, and `abort` does nothing then.
+        # aiohttp does that to connections that it ends and whose client does not confirm the end.
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
         return True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, after the TLS handshake."""
         self._transport = cast("asyncio.Transport", transport)
+        self._socket = transport.get_extra_info("socket")
         self._http = self._connections.serve(self)
         self._http.connection_made(transport)
 
@@ -182,6 +192,7 @@ class Connection(asyncio.Protocol):
         if self._http is not None:
             self._http.connection_lost(exc)
         self._connections.forget(self, self._http)
+        self.lost.set()
 
     def _unread_now(self, unread: Waiting) -> Waiting:
         if self._buffered < self._unread_bytes:
@@ -290,9 +301,10 @@ class Connections:
         if self._sweep is not None:
             self._sweep.cancel()
         tasks = list(self._open.values())
-        for connection in list(self._open):
-            self._close(connection)
+        aborted = [connection for connection in list(self._open) if self._close(connection)]
         await asyncio.gather(*tasks, return_exceptions=True)
+        for connection in aborted:
+            await connection.lost.wait()
         await asyncio.sleep(0)  # transports close their sockets in the next iteration
 
     async def _establish(self, connection: Connection, accepted: socket.socket) -> None:
@@ -309,11 +321,14 @@ class Connections:
             _log.debug("a connection could not be established: %s", error)
             self.forget(connection, None)
 
-    def _close(self, connection: Connection) -> None:
-        # It no longer counts, although its socket is closed in the next iteration of the event loop.
+    def _close(self, connection: Connection) -> bool:
+        """Close a connection; return whether it was established."""
+        # It no longer counts, although its socket is closed in a later iteration of the event loop.
         task = self._open.pop(connection)
-        if not connection.abort():
-            task.cancel()
+        if connection.abort():
+            return True
+        task.cancel()
+        return False
 
     def _close_overdue(self) -> None:
         now = self._loop.time()

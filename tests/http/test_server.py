@@ -401,6 +401,51 @@ async def test_connections_end_with_the_server(tls: ssl.SSLContext) -> None:
 
 
 @pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(PROBE, id="after a response"),
+        pytest.param(b"no HTTP\r\n\r\n", id="after a request that is not HTTP"),
+    ],
+)
+async def test_a_tls_client_that_does_not_confirm_the_end_keeps_no_connection_open(
+    tls: ssl.SSLContext, authority: trustme.CA, sent: bytes
+) -> None:
+    """The server has sent `close_notify`, and ends before the client answers."""
+    with closing(socket.socket()) as client:
+        async with served(tls=tls) as (_, server):
+            client.settimeout(0)
+            await asyncio.get_running_loop().sock_connect(client, (server.host, server.port))
+            assert (await unconfirmed(client, authority, sent)).startswith(b"HTTP/1.")
+            assert await is_open(client)
+        assert client.recv(1) == b""
+
+
+async def unconfirmed(client: socket.socket, authority: trustme.CA, sent: bytes) -> bytes:
+    """Send a request in TLS, and return the response, until the server ends the TLS connection."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    loop, incoming, outgoing = asyncio.get_running_loop(), ssl.MemoryBIO(), ssl.MemoryBIO()
+    secured = context.wrap_bio(incoming, outgoing, server_hostname=HOST)
+    steps: list[Callable[[], object]] = [secured.do_handshake, lambda: secured.write(sent)]
+    found = b""
+    while True:
+        try:
+            while steps:
+                steps[0]()
+                del steps[0]
+            await loop.sock_sendall(client, outgoing.read())
+            while chunk := secured.read(2**16):
+                found += chunk
+        except ssl.SSLZeroReturnError:
+            return found
+        except ssl.SSLWantReadError:
+            await loop.sock_sendall(client, outgoing.read())
+            incoming.write(await loop.sock_recv(client, 2**16))
+        else:
+            return found
+
+
+@pytest.mark.parametrize(
     ("host", "port", "problem"),
     [
         pytest.param("127.0.0.1", 70000, "a port is 0 to 65535", id="no port"),

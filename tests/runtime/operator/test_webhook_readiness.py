@@ -13,6 +13,7 @@ https://github.com/open-policy-agent/gatekeeper/issues/3829, https://github.com/
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from ocf.testing.envtest.fixtures import Envtest
 
 HOST: Final = "127.0.0.1"
+# Iterations of the event loop from a connection that asyncio has accepted to the call of its handler.
+_UNTIL_BEGUN: Final = 3
 
 
 @dataclass
@@ -92,13 +95,32 @@ async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -
 @asynccontextmanager
 async def service() -> AsyncIterator[Service]:
     found = Service()
-    server = await asyncio.start_server(found.accept, HOST, 0)
-    found.port = server.sockets[0].getsockname()[1]
+    listening = socket.create_server((HOST, 0))
+    listening.setblocking(False)
+    server = await asyncio.start_server(found.accept, sock=listening)
+    found.port = listening.getsockname()[1]
     try:
         yield found
     finally:
+        # An API server still calls. asyncio loses a connection that it has accepted, but not begun, when its server is
+        # closed (https://github.com/python/cpython/issues/109564). So accepting ends first, and the last ones begin.
+        asyncio.get_running_loop().remove_reader(listening)
+        for _ in range(_UNTIL_BEGUN):
+            await asyncio.sleep(0)
         server.close()
         await found.close()
+
+
+@pytest.mark.parametrize("iterations", range(6))
+async def test_a_service_that_ends_closes_a_connection_that_it_has_just_accepted(iterations: int) -> None:
+    with socket.socket() as client:
+        async with service() as at:
+            client.connect((HOST, at.port))
+            for _ in range(iterations):
+                await asyncio.sleep(0)
+        client.settimeout(0)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
 
 
 @dataclass(frozen=True)
