@@ -29,6 +29,7 @@ from ocf.cli.options import (
 from ocf.cli.output import as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
+    from ocf.cli.operator_loader import ComponentSource
     from ocf.cluster import Cluster
     from ocf.component import Component, ComponentDiff
     from ocf.component.diff import ObjectDiff
@@ -130,7 +131,7 @@ async def _diffs(
     found: list[_Found] = []
     async with await connect(*address) as cluster:
         for owner in owners:
-            live = await _with_live_metadata(owner, cluster)
+            live = await _with_live_metadata(owner, cluster, source)
             components = await source.components(live)
             with _progress(sum(len(each.entries) for each in components)) as seen:
                 diffs = await dry_run(components, live, cluster, operator=operator, seen=seen)
@@ -146,7 +147,7 @@ async def connect(kubeconfig: str | None, context: str | None) -> Any:
     return await ApiServerCluster.connect(kubeconfig, context=context)
 
 
-async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
+async def _with_live_metadata(owner: Manifest, cluster: Cluster, source: ComponentSource) -> Manifest:
     """Return an owner with the spec of the file, and the metadata and status of the cluster."""
     from ocf.cli.component_loader import owner_name
     from ocf.errors import NotFoundError
@@ -161,6 +162,8 @@ async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
     if "deletionTimestamp" in live["metadata"]:
         note = f"note: {owner_name(owner)} is being deleted; the changes are those of a reconcile without the deletion"
         echo(note, color="yellow", err=True)
+    paused = {**owner, "metadata": live["metadata"]}
+    source.note_pause(paused, "the changes are those of the reconcile that follows the pause")
     given = {key: value for key, value in owner["metadata"].items() if key in {"labels", "annotations"}}
     status = {"status": live["status"]} if "status" in live else {}
     return {**owner, "metadata": {**live["metadata"], **given}, **status}

@@ -15,6 +15,7 @@ from ocf.cli.component_loader import (
     owner_name,
     source_location,
 )
+from ocf.cli.output import echo
 from ocf.errors import ConfigError
 from ocf.lazy_types.signatures import signature_of
 
@@ -49,6 +50,25 @@ class ComponentSource:
     def definitions(self) -> Sequence[Manifest]:
         """The CustomResourceDefinitions of the operator; empty without one."""
         return self.operator.all_definitions if self.operator is not None else ()
+
+    def note_pause(self, owner: Manifest, consequence: str) -> None:
+        """Print a note if an owner is paused, or if a value that could be meant to pause it does not.
+
+        Args:
+            consequence: What the pause means for the output of the command, as it follows "paused by …;".
+        """
+        from ocf.component.model.ownership import DEFAULT_OPERATOR
+        from ocf.component.pause import find_pause, invalid_pause, pause_path
+
+        name, field = DEFAULT_OPERATOR, ""
+        if self.operator is not None:
+            name, field = self.operator.name, self.operator.pause_field
+        pause = find_pause(owner, name, pause_path(field))
+        problem = invalid_pause(owner, name, pause_path(field))
+        if pause is not None:
+            echo(f"note: {owner_name(owner)} is paused by {pause}; {consequence}", color="yellow", err=True)
+        elif problem:
+            echo(f"note: {owner_name(owner)}: {problem}", color="yellow", err=True)
 
     async def components(self, owner: Manifest) -> Sequence[Component]:
         """Return the components of an owner."""

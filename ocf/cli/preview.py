@@ -99,6 +99,8 @@ async def _components(
     from ocf.cli.owner_check import load_owners
 
     source, owners = await load_owners(target, file, changes, definitions)
+    for owner in owners:
+        source.note_pause(owner, "these objects are applied once the pause ends")
     return [(owner_name(owner), component) for owner in owners for component in await source.components(owner)]
 
 

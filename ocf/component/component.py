@@ -101,7 +101,8 @@ class Component:
         4. The resources, one after another.
 
         Nothing is done while the owner is being deleted, because the garbage collector deletes the objects that refer
-        to it. `finalize` deletes the others. If the owner is found to be gone, the reconcile ends without an error.
+        to it. `finalize` deletes the others. Nothing is done while the owner is paused either. If the owner is found to
+        be gone or paused, the reconcile ends without an error.
 
         Args:
             context: The reconcile of the owner, from `reconciling`.
@@ -115,7 +116,7 @@ class Component:
         """
         before = context.condition_context(self.condition_type)
         nothing = Result(condition=before.previous, outcomes=())
-        if context.is_ending or context.is_gone:
+        if context.is_ending or context.is_over:
             return nothing
         self.announce(context)
         try:
@@ -150,7 +151,7 @@ class Component:
                 outcomes += await self._clean_up(run, prune=self.prunes and not blocked)
                 return self._staged(context, condition, outcomes)
         except Exception as error:
-            if context.is_gone:
+            if context.is_over:
                 return nothing
             self._stage_failure(context, before, error)
             raise

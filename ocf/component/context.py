@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
 from ocf.cluster.server_errors import without_values
 from ocf.component.author_code import GateAnswers
+from ocf.component.model.claims import Claims
 from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
 from ocf.component.owner_status import (
     FINALIZER_EVENT,
@@ -30,24 +31,23 @@ from ocf.component.owner_status import (
     shows,
     write_status,
 )
+from ocf.component.pause import Pause, find_pause, invalid_pause, pause_path, shown_pause
+from ocf.component.pause_guard import PauseGuard
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.recorder import NullRecorder
 from ocf.concepts.tracing import SpanStart, object_attributes, spanning
-from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError
+from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError, ReconcileError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
 from ocf.objects.conditions import find_condition, typed_conditions
 from ocf.objects.name_validation import dns_label
 
-__all__ = ["Claims", "Conditioned", "ReconcileContext", "reconciling"]
+__all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
 _log: Final = logging.getLogger("ocf.component")
 _UPDATE_STATUS: Final = "UpdateStatus"
-
-UnversionedKey: TypeAlias = tuple[str, str, str, str]
-"""Group, kind, namespace and name of an object."""
 
 
 class Conditioned(Protocol):
@@ -72,6 +72,7 @@ async def reconciling(
     operator: str = DEFAULT_OPERATOR,
     clock: Clock | None = None,
     recorder: Recorder | None = None,
+    pause_field: str = "",
 ) -> AsyncIterator[ReconcileContext]:
     """Reconcile the components of one owner, and write its status once.
 
@@ -82,6 +83,8 @@ async def reconciling(
             of the clean-up: of programs that reconcile owners of the same kind, each needs a name of its own.
         clock: Clock for the time of the reconcile; the system clock by default.
         recorder: Receives attempts, events and conditions; by default they are discarded.
+        pause_field: A field of the owner that pauses it while it is true, `spec.paused`, beside the annotation
+            `<operator>.ocf.dev/paused`; empty for none.
 
     Yields:
         The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
@@ -95,7 +98,8 @@ async def reconciling(
     """
     _require_arguments(owner, cluster, operator)
     manifest = owner if isinstance(owner, dict) else write_model(owner)
-    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator)
+    pausing = pause_path(pause_field)
+    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator, pause_field=pausing)
     with spanning(_span, context):
         try:
             yield context
@@ -111,7 +115,8 @@ async def reconciling(
             raise
         else:
             await context.write_status()
-            context.release_conditions()
+            if context.pause is None:
+                context.release_conditions()
         finally:
             context.end()
 
@@ -158,6 +163,8 @@ class ReconcileContext:
         claims: Objects that the components of the owner manage in this reconcile.
         retry_after: Time until a write of the owner that is held back is sent; for its status known after its write.
         gates: Answers of the gates of the components in this reconcile.
+        pause: What pauses the owner, so that nothing is written for it; None if it is not paused.
+        read_latest: Returns the owner as it is known now, without a request, or None if it has not changed.
     """
 
     def __init__(
@@ -167,10 +174,16 @@ class ReconcileContext:
         clock: Clock,
         recorder: Recorder | None = None,
         operator: str = DEFAULT_OPERATOR,
+        *,
+        pause_field: tuple[str, ...] = (),
     ) -> None:
         self.owner = owner
-        self._changes: Final = StatusChanges(status_of(owner))
+        self._changes = StatusChanges(status_of(owner))
         self._cluster: Final = cluster
+        self._guarded: Final = PauseGuard(cluster, self.require_running)
+        self._pause_field: Final = pause_field
+        self.pause: Pause | None = find_pause(owner, operator, pause_field)
+        self.read_latest: Callable[[], Manifest | None] | None = None
         self.unobserved: Cluster = cluster
         self.owned_by: Final = Owner.of(owner, operator)
         self.recorder: Final[Recorder] = recorder or NullRecorder()
@@ -203,7 +216,19 @@ class ReconcileContext:
             ConfigError: If the block of `reconciling` has ended.
         """
         self._require_open()
-        return self._cluster
+        return self._guarded
+
+    def _notice_pause(self) -> None:
+        """Look whether the owner was paused after the reconcile has begun."""
+        latest = self.read_latest() if self.pause is None and self.read_latest is not None else None
+        if latest is not None and latest["metadata"].get("uid") == self.owned_by.uid:
+            self.pause = find_pause(latest, self.owned_by.operator, self._pause_field)
+
+    def require_running(self) -> None:
+        """Raise an error if the owner is paused, also if it was paused after the reconcile has begun."""
+        self._notice_pause()
+        if self.pause is not None:
+            raise ReconcileError(self.owned_by.operator, f"the owner is paused by {self.pause}")
 
     @property
     def _open_changes(self) -> StatusChanges:
@@ -230,6 +255,11 @@ class ReconcileContext:
     def is_gone(self) -> bool:
         """Whether the owner was found to be removed during the reconcile: then nothing is made for it any more."""
         return self._is_gone
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing may be written for the owner any more in this reconcile: it is gone, or paused."""
+        return self._is_gone or self.pause is not None
 
     def condition(self, name: str) -> Condition:
         """Return a condition of the owner, as staged or stored.
@@ -397,7 +427,7 @@ class ReconcileContext:
             raise ManifestError(f"{key.kind} {key.namespace}/{key.name}".replace(" /", " "), problems)
 
     async def write_status(self) -> None:
-        """Write the staged status if it differs from the one that was read.
+        """Write the staged status if it differs from the one that was read; while paused, the condition of the pause.
 
         After a conflict the status is read again. Other writers' changes are kept, except in the conditions and fields
         that were changed here. Nothing is written for an owner that was deleted meanwhile.
@@ -405,6 +435,11 @@ class ReconcileContext:
         A status that is refused, of which fields are not stored, or that another writer reverts again and again,
         becomes an event of type Warning.
         """
+        self._notice_pause()
+        if self.pause is not None:
+            # What was staged before the pause was noticed is not written.
+            self._changes, self._problems = StatusChanges(self._changes.stored), []
+        self._show_pause()
         unwritable: ManifestError | None = None
         try:
             self.require_plain_status()
@@ -414,6 +449,13 @@ class ReconcileContext:
         await self._write_plain_status()
         if unwritable is not None:
             raise unwritable
+
+    def _show_pause(self) -> None:
+        owner = self.owned_by
+        invalid = "" if self.pause is not None else invalid_pause(self.owner, owner.operator, self._pause_field)
+        for event in shown_pause(self._changes, self.owner, owner, self.pause, invalid=invalid, now=self.now):
+            self._log(event.note)
+            self.recorder.happened(event)
 
     async def _write_plain_status(self) -> None:
         owner, changes = self.owned_by, self._open_changes
@@ -456,44 +498,3 @@ class ReconcileContext:
 
     def _record_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
         self.recorder.happened(owner_event(self.owned_by, reason, note, action=action))
-
-
-class Claims:
-    """The components of one owner that take part in a reconcile, and the objects that they manage.
-
-    Example:
-        >>> claims, web = Claims(), ("apps", "Deployment", "shop", "web")
-        >>> claims.announce("old", [])
-        >>> claims.announce("new", [web])
-        >>> claims.other_than("old", web), claims.other_than("new", web)
-        ('new', '')
-        >>> claims.is_stale("old", web), claims.is_stale("new", web), claims.is_stale("unknown", web)
-        (True, False, False)
-    """
-
-    def __init__(self) -> None:
-        self._is_complete = False
-        self._by_component: dict[str, frozenset[UnversionedKey]] = {}
-
-    @property
-    def components(self) -> Collection[str]:
-        """Names of the components."""
-        return self._by_component.keys()
-
-    def announce(self, component: str, objects: Collection[UnversionedKey]) -> None:
-        """Record what a component manages; it replaces what was recorded before."""
-        self._by_component[component] = frozenset(objects)
-
-    def complete(self) -> None:
-        """Record that all components of the owner are known."""
-        self._is_complete = True
-
-    def other_than(self, component: str, key: UnversionedKey) -> str:
-        """Return the name of another component that manages an object; empty if there is none."""
-        others = (name for name, objects in self._by_component.items() if name != component and key in objects)
-        return next(others, "")
-
-    def is_stale(self, component: str, key: UnversionedKey) -> bool:
-        """Return whether a component that has applied an object does not manage it any more."""
-        objects = self._by_component.get(component)
-        return self._is_complete if objects is None else key not in objects

@@ -18,6 +18,7 @@ from ocf.component.dry_run_cluster import DryRunCluster, PlannedWrite
 from ocf.component.model.ownership import DEFAULT_OPERATOR, SECOND, Owner
 from ocf.component.model.registration import Registration, find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
+from ocf.component.pause import without_pause
 from ocf.component.preview import explain_entry
 from ocf.component.reconcile.loop import failing
 from ocf.component.status.results import ResourceOutcome, Result
@@ -28,7 +29,7 @@ from ocf.concepts.recorder import Why
 from ocf.errors import ConflictError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
-from ocf.objects.paths import format_path, get_field
+from ocf.objects.paths import format_path, get_field, without_field
 from ocf.objects.redaction import redacted
 
 __all__ = [
@@ -179,6 +180,8 @@ async def diff(
 ) -> tuple[ComponentDiff, ...]:
     """Reconcile the components of an owner with dry runs. Nothing is written.
 
+    The diff of an owner that is paused or being deleted is that of a reconcile without the pause and the deletion.
+
     Args:
         components: The components, in the order of their reconciles; a later one sees the conditions of earlier ones.
         owner: The owner as read from the cluster.
@@ -196,7 +199,8 @@ async def diff(
     """
     found: list[ComponentDiff] = []
     dry_run = DryRunCluster(cluster, seen=seen)
-    async with reconciling(owner, dry_run, operator=operator, clock=clock) as context:
+    running = without_field(without_pause(owner, operator), ("metadata", "deletionTimestamp"))
+    async with reconciling(running, dry_run, operator=operator, clock=clock) as context:
         for component in components:
             component.announce(context)
         for component in components:

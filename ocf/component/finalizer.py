@@ -97,13 +97,15 @@ class Finalizer:
             context: The reconcile of the owner.
 
         Returns:
-            Whether there is something to do: False if the owner was deleted meanwhile, or if it is being deleted and no
-            finalizer of a controller holds it.
+            Whether there is something to do: False if the owner is paused, if it was deleted meanwhile, or if it is
+            being deleted and no finalizer of a controller holds it.
 
         Raises:
             ReconcileError: If another process removes the finalizer again and again, so that it is not set now.
             ApiError: If the finalizer cannot be set or removed.
         """
+        if context.pause is not None:
+            return False
         external = external_finalizer(context.owned_by.operator)
         match self._decide(context):
             case DeletionStep.HOLD:
@@ -181,6 +183,8 @@ class Finalizer:
             try:
                 waiting = await steps[step]()
             except Exception as error:
+                if context.pause is not None:
+                    raise
                 self.fail(context, f"{step} failed: {failure_text(error)}")
                 raise
             if waiting is not None:
@@ -192,6 +196,8 @@ class Finalizer:
         """Call `on_delete`, and remove its finalizer; return None once that is done."""
         if self.on_delete is None or not self._holds_external(context):
             return None
+        # It may have been paused since, and what `on_delete` writes outside of the cluster goes through no cluster.
+        context.require_running()
         pending = await self.on_delete(context)
         if pending is not None:
             self._stage(context, CleanupReason.PENDING, pending.message or "Clean-up has not finished.")

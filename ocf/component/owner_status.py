@@ -141,8 +141,12 @@ class StatusChanges:
         """Remove a stored condition whose reason is `Error`, unless it was changed."""
         self._require_list()
         failure = find_condition(self.stored_conditions, name)
-        if failure is None or failure.get("reason") != Reason.ERROR or name in self.changed_types:
-            return
+        if failure is not None and failure.get("reason") == Reason.ERROR and name not in self.changed_types:
+            self.remove_condition(name)
+
+    def remove_condition(self, name: str) -> None:
+        """Remove a stored condition."""
+        self._require_list()
         self._removed.add(name)
         self._replace([one for one in self.status.get("conditions") or [] if not has_type(one, name)])
 

@@ -266,9 +266,38 @@ def test_an_owner_that_is_being_deleted_has_a_note(env: Env, diff: Run) -> None:
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
     asyncio.run(env.inner.patch(key, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")))
     asyncio.run(env.inner.delete(key))
-    assert diff().stderr == (
+    answer = diff()
+    assert answer.stderr == (
         "note: Shop shop/corner is being deleted; the changes are those of a reconcile without the deletion\n"
     )
+    assert "# create apps/v1/Deployment/shop/backend" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "note"),
+    [
+        pytest.param(
+            "true",
+            'is paused by the annotation ocf.ocf.dev/paused: "true", set by "user"; '
+            "the changes are those of the reconcile that follows the pause",
+            id="paused",
+        ),
+        pytest.param(
+            "yes",
+            'the owner is not paused: the annotation ocf.ocf.dev/paused must be "true" to pause it, got "yes"',
+            id="not a pause",
+        ),
+    ],
+)
+def test_an_owner_that_is_paused_has_a_note(env: Env, diff: Run, value: str, note: str) -> None:
+    env.create_owner()
+    key = ObjectKey("example.com/v1", "Shop", "corner", "shop")
+    paused = {"metadata": {"annotations": {"ocf.ocf.dev/paused": value}}}
+    asyncio.run(env.inner.patch(key, paused, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")))
+    answer = diff()
+    assert answer.stderr.startswith("note: Shop shop/corner")
+    assert note in answer.stderr
+    assert "# create apps/v1/Deployment/shop/backend" in answer.stdout
 
 
 def test_the_spec_is_that_of_the_file_and_the_metadata_that_of_the_cluster(env: Env) -> None:
@@ -279,7 +308,8 @@ def test_the_spec_is_that_of_the_file_and_the_metadata_that_of_the_cluster(env: 
     updated = env.inner.update({**kept, "status": status}, field_manager="user", subresource=Subresource.STATUS)
     live = asyncio.run(updated)
     [owner] = owners_of("owner.yaml", ["spec.size=9", "metadata.labels.a=b", "metadata.uid=made-up"])
-    found = asyncio.run(command._with_live_metadata(owner, env.inner))
+    source = load_components("shop_operator:one")
+    found = asyncio.run(command._with_live_metadata(owner, env.inner, source))
     assert found["spec"]["size"] == 9
     assert found["metadata"]["labels"] == {"a": "b"}
     assert found["metadata"]["uid"] == live["metadata"]["uid"]

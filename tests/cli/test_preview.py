@@ -46,6 +46,21 @@ def test_yaml_is_what_would_be_applied(ocf: Run) -> None:
     assert manifest["spec"]["template"]["spec"]["containers"][0]["args"] == ["--tracing"]
 
 
+def test_an_owner_that_is_paused_has_a_note(ocf: Run) -> None:
+    owner = Path("owner.yaml")
+    paused = owner.read_text(encoding="utf-8").replace(
+        "metadata: {", 'metadata: {annotations: {ocf.ocf.dev/paused: "true"}, ', 1
+    )
+    plain = ocf(*ONE).stdout
+    owner.write_text(paused, encoding="utf-8")
+    answer = ocf(*ONE)
+    assert answer.stderr == (
+        'note: Shop shop/corner is paused by the annotation ocf.ocf.dev/paused: "true"; '
+        "these objects are applied once the pause ends\n"
+    )
+    assert answer.stdout == plain
+
+
 def test_json_is_a_list_that_kubectl_reads(ocf: Run) -> None:
     shown = json.loads(ocf(*ONE, "--output", "json").stdout)
     assert (shown["apiVersion"], shown["kind"]) == ("v1", "List")

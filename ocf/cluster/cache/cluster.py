@@ -296,15 +296,14 @@ class CachedCluster:
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
         return found
 
-    def uid_of(self, key: ObjectKey) -> str | None:
-        """Return the uid of an object that is in memory, without a request; None if it is not.
+    def entry(self, key: ObjectKey) -> CacheEntry | None:
+        """Return an object that is in memory, without a request; None if it is not.
 
         Args:
             key: The object.
         """
         informer = self._started_informer(key)
-        entry = informer.store.get((key.namespace, key.name)) if informer is not None else None
-        return entry.uid if entry is not None else None
+        return informer.store.get((key.namespace, key.name)) if informer is not None else None
 
     def lacks(self, key: ObjectKey) -> bool:
         """Return whether the objects of a kind are in memory, and this one is not, without a request.

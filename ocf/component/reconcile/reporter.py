@@ -86,11 +86,12 @@ class Reporter:
 
     @contextmanager
     def failures_attempted(self, entry: Registration) -> Iterator[None]:
-        """Record a failed attempt if the block raises an error."""
+        """Record a failed attempt if the block raises an error, unless that is because the owner is paused."""
         try:
             yield
         except Exception:
-            self.attempted(entry, None, Why.FAILED)
+            if self._context.pause is None:
+                self.attempted(entry, None, Why.FAILED)
             raise
 
     def attempted(self, entry: Registration, operation: ApplyOperation | None, why: Why) -> None:

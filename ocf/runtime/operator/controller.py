@@ -9,12 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import ListOptions
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.subscriptions import CacheChange
 from ocf.cluster.protocol import EventType
+from ocf.component.pause import find_pause, pause_path
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import ObjectKey
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ocf.cluster.cache.informer import InformerState
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.concepts import Clock, Recorder
+    from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Kind, Operator
     from ocf.runtime.workqueue.metrics import QueueMetrics
 
@@ -110,6 +113,9 @@ class Controller:
         """What is watched, each with the function that ends the watching."""
         self._requested: set[Followed] = set()
         """What reconciles have requested lately."""
+        self._paused: set[ObjectKey] = set()
+        """Owners that were paused in their last reconcile."""
+        self._pause_path: Final = pause_path(operator.pause_field)
         self._start: StartTask | None = None
         self._declared: dict[Kind, tuple[str, ...]] = {}
         """Declared kinds, and the namespaces in which each is watched, one empty text for all."""
@@ -120,6 +126,11 @@ class Controller:
     def owners(self) -> int:
         """Number of known owners."""
         return len(self._index)
+
+    @property
+    def paused(self) -> int:
+        """Number of paused owners."""
+        return len(self._paused)
 
     @property
     def following(self) -> tuple[Kind, ...]:
@@ -278,6 +289,9 @@ class Controller:
         version = "" if change.type is EventType.DELETED else change.entry.version
         for owner in dict.fromkeys(self._affected_owners(key, change)):
             run_state = self._runs.get(owner)
+            if owner in self._paused and key != owner:
+                # The end of the pause is a change of the owner, and its reconcile reads all objects.
+                continue
             if run_state is not None:
                 # The versions that a running reconcile observes are complete only at its end.
                 run_state.event_versions[key] = version
@@ -294,6 +308,8 @@ class Controller:
             observed, events = run_state.observed, run_state.event_versions
             seen = all(observed.has_seen(key, version) for key, version in events.items())
             # There is no event about an object that was created and deleted before the cache reports either.
+            if owner in self._paused:
+                seen = owner not in events or observed.has_seen(owner, events[owner])
             if not seen or any(self._cache.lacks(key) for key in observed.existing):
                 self.queue.add(owner)
             observed.end()
@@ -314,6 +330,10 @@ class Controller:
         if self._index.uid(owner) not in {None, observed.uid}:
             # The owner was deleted, and created again under its name, before this reconcile.
             self._forget(owner)
+        if find_pause(manifest, self.operator.name, self._pause_path) is None:
+            self._paused.discard(owner)
+        else:
+            self._paused.add(owner)
         try:
             return await reconcile_owner(
                 self.operator,
@@ -322,12 +342,19 @@ class Controller:
                 clock=self._deps.clock,
                 recorder=self._deps.recorder,
                 unobserved=RecordingReads(self._cache, ObservedVersions(owner), follow),
+                read_latest=partial(self._newer, owner, manifest["metadata"].get("resourceVersion")),
             )
         finally:
             self._index.replace(observed)
 
+    def _newer(self, owner: ObjectKey, version: str) -> Manifest | None:
+        """Return an owner as the cache holds it, if it has changed; this does not count as a read of the reconcile."""
+        found = self._cache.entry(owner)
+        return unpack(found) if found is not None and found.version != version else None
+
     def _forget(self, owner: ObjectKey) -> None:
         """Drop what is kept of an owner that is gone."""
+        self._paused.discard(owner)
         self._index.forget(owner)
         self._deps.forget(owner)
 
@@ -365,8 +392,8 @@ class Controller:
         """
         for home in dict.fromkeys((namespace, "")):
             key = ObjectKey(*self._owner_kind, name, home)
-            found = self._cache.uid_of(key)
-            if found is not None and uid in {None, found}:
+            found = self._cache.entry(key)
+            if found is not None and uid in {None, found.uid}:
                 yield key
 
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:

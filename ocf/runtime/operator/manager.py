@@ -169,7 +169,8 @@ class Manager:
     def _set_cache(self, cache: CachedCluster | None) -> None:
         self.health.set_term(cache, self._controllers)
         if self._metrics is not None:
-            self._metrics.state.set_cache(cache)
+            paused = {each.operator.name: partial(_paused, each) for each in self._controllers}
+            self._metrics.state.set_term(cache, paused)
 
     def _cache(self, cluster: Cluster) -> CachedCluster:
         return CachedCluster(
@@ -282,6 +283,10 @@ class _ProcessMetrics:
     def recorder(self, name: str) -> PrometheusRecorder:
         """Return the recorder of an operator."""
         return self._first.for_controller(name)
+
+
+def _paused(controller: Controller) -> int:
+    return controller.paused
 
 
 def _forget_owner(on_deleted: Sequence[Callable[[ObjectKey], object]], owner: ObjectKey) -> None:

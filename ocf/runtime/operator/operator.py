@@ -13,9 +13,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
 from ocf.component.deletion import condition_type
+from ocf.component.pause import pause_condition, pause_path
 from ocf.concepts import Recorder
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import BuildError
+from ocf.errors import BuildError, ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import condition_type_problem
 from ocf.objects.manifest import split_api_version
@@ -89,6 +90,8 @@ class Operator(Generic[O]):
             the context and the cluster while the owner is being deleted, and again until it returns None; it must
             succeed if there is nothing left to delete. A finalizer, set before the first call of `components`, holds
             the owner until then. A `CleanupPending` asks for another call; an error is retried with backoff.
+        pause_field: A field of the spec that pauses an owner while it is true, such as `spec.paused`, beside the
+            annotation `<name>.ocf.dev/paused`. Nothing is written for a paused owner. Empty for none.
         deletion_order: Whether `on_delete` is called before or after the objects of the components are deleted.
         owns: Kinds of objects that its components create. They are watched from the start, and no reconcile begins
             before they are read; other kinds are watched from their first request on.
@@ -120,6 +123,7 @@ class Operator(Generic[O]):
     abnormal_conditions: Sequence[str] = ()
     failure_condition: str = ""
     on_delete: Cleanup[O] | None = None
+    pause_field: str = ""
     deletion_order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
     owns: Sequence[Kind] = ()
     reads: Sequence[Kind] = ()
@@ -148,6 +152,10 @@ class Operator(Generic[O]):
             problems.append(f"reconcile_timeout must be positive, got {self.reconcile_timeout}")
         if self.resync is not None and self.resync <= timedelta(0):
             problems.append(f"resync must be positive, or None for never, got {self.resync}")
+        try:
+            pause_path(self.pause_field)
+        except ConfigError as error:
+            problems.append(str(error))
         lists = {"published_conditions": self.published_conditions, "abnormal_conditions": self.abnormal_conditions}
         problems += [
             f'{name} must be a list of condition types, such as ["{one}"], not a text'
@@ -192,7 +200,7 @@ class Operator(Generic[O]):
     @property
     def declared_conditions(self) -> frozenset[str]:
         """Types of the conditions that it is known to set before the first reconcile, or may set in any of them."""
-        own = self.failure_type, f"{self.name}/Reconciled", condition_type(self.name)
+        own = self.failure_type, f"{self.name}/Reconciled", condition_type(self.name), pause_condition(self.name)
         return frozenset({*self.published_conditions, *self.abnormal_conditions, *own})
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -36,11 +36,12 @@ async def reconcile_owner(
     clock: Clock,
     recorder: Recorder,
     unobserved: Cluster | None = None,
+    read_latest: Callable[[], Manifest | None] | None = None,
 ) -> timedelta | None:
     """Reconcile the components of an owner, and write its status once, also if the reconcile fails.
 
     An owner that is being deleted is cleaned up instead (`on_delete`). While only finalizers of others hold it, the
-    operator's functions are called, and the components apply nothing.
+    operator's functions are called, and the components apply nothing. While it is paused, none of them is called.
 
     Args:
         manifest: The owner as read from the cluster.
@@ -49,17 +50,29 @@ async def reconcile_owner(
         recorder: Gets the attempts, events and conditions of the reconcile.
         unobserved: The cluster without the records of what the reconcile has read; None if there are no records.
 
+        read_latest: Returns the owner as it is known now, without a request, so that a pause is noticed at once; None
+            if it has not changed.
+
     Returns:
         The delay until the next reconcile without an event; None if only an event can change anything.
 
     Raises:
         Exception: The error that the reconcile failed with, after the status was written.
     """
-    async with reconciling(manifest, cluster, operator=operator.name, clock=clock, recorder=recorder) as context:
+    block = reconciling(
+        manifest,
+        cluster,
+        operator=operator.name,
+        clock=clock,
+        recorder=recorder,
+        pause_field=operator.pause_field,
+    )
+    async with block as context:
+        context.read_latest = read_latest
         if unobserved is not None:
             context.unobserved = unobserved
         annotate_span(lambda: {"ocf.controller": operator.name})
-        delay = await _OwnerReconcile(operator, context).run()
+        delay = await _OwnerReconcile(operator, context).run() if context.pause is None else None
         annotate_span(requeue_attributes, delay)
     return min((one for one in (delay, context.retry_after) if one is not None), default=None)
 
@@ -86,11 +99,14 @@ class _OwnerReconcile(Generic[O]):
         try:
             outcome = await self._limited(self._deadline, self._attempted(finalizer))
         except Exception as error:
+            if context.pause is not None:
+                return None
             self._show(error, finalizer)
             if self._owner is None:
                 raise
             outcome = ReconcileOutcome(components=self._components or (), error=error)
-        if self._owner is None:
+        # A pause that came meanwhile ends the reconcile: nothing of it is reported, and the owner's event repeats it.
+        if self._owner is None or context.pause is not None:
             return None
         # The owner was deleted before anything was made in this reconcile.
         unmade = outcome.finalization is not None and not context.is_ending
