@@ -151,8 +151,8 @@ def invalid_pause(owner: Manifest, operator: str, field: tuple[str, ...] = ()) -
         return f'the owner is not paused: the annotation {name} must be "true" to pause it, got "{str(found)[:_SHOWN]}"'
     found = get_field(owner, field) if field else None
     if found is not None and not isinstance(found, bool):
-        kind = type(found).__name__
-        return f"the owner is not paused: the field {format_path(field)} must be true to pause it, got a {kind}"
+        seen = f"a value of type {type(found).__name__}"
+        return f"the owner is not paused: the field {format_path(field)} must be true to pause it, got {seen}"
     return ""
 
 
@@ -178,8 +178,8 @@ def shown_pause(
             changes.remove_condition(name)
         return
     waits = pause is not None and is_ending(live) and _holds(live, owner.operator)
-    shown, message = (_INVALID, invalid) if pause is None else (_PAUSED, _message(pause, waits=waits))
-    shown = _WAITING if waits else shown
+    shown = _INVALID if pause is None else _WAITING if waits else _PAUSED
+    message = invalid if pause is None else _message(pause, waits=waits)
     is_new = status != str(ConditionStatus.of(pause is not None))
     if is_new or reason != shown:
         yield owner_event(owner, shown, message, action="Pause", warning=shown != _PAUSED)

@@ -9,6 +9,7 @@ from ocf.autoscaling.algorithm import Rule
 from ocf.cli.exit_status import MEANINGS
 from ocf.component import Reason
 from ocf.component.deletion import CleanupReason, condition_type
+from ocf.component.pause import pause_condition
 from ocf.concepts import ApplyOperation
 from ocf.controllers.nodegroup import group_status
 from ocf.controllers.nodegroup.reporter import Reason as GroupEvent
@@ -54,14 +55,16 @@ def test_every_event_has_a_type_and_what_to_do(process: str) -> None:
 
 
 def test_the_conditions_of_an_operator_are_those_of_the_code() -> None:
-    component, failure, cleanup = COMPONENT.values()
+    component, failure, pause, cleanup = COMPONENT.values()
 
     assert set(component["reasons"]) == set(map(str, Reason))
     assert set(failure["reasons"]) == {str(Reason.ERROR)}
+    assert set(pause["reasons"]) == declared.reasons("component", {"own_condition": "reason"})
     assert set(cleanup["reasons"]) == set(map(str, CleanupReason))
     named = [re.findall(r"`([^`]+)`", title)[0] for title in COMPONENT]
     failure_type = Operator(name="shops", owner=OwnerType("v1", "Pod"), components=lambda _: ()).failure_type
-    types = [one.replace("shops", "<operator>") for one in (failure_type, condition_type("shops"))]
+    own = pause_condition("shops"), condition_type("shops")
+    types = [one.replace("shops", "<operator>") for one in (failure_type, *own)]
     assert named == ["condition_type", *types]
 
 
