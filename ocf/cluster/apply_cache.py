@@ -9,7 +9,8 @@ It also keeps when an object was last written, with which desired state, and how
 since then, to detect another controller that insists on other values. Losing that costs a few writes before the fight
 is detected again.
 
-It keeps which fields of a status the API server does not store. Losing that costs one write for each affected owner.
+It keeps which fields of a status the API server does not store, and why it refuses a status. Losing that costs one
+write, and an event, for each affected owner.
 
 Finally it keeps, in a few bytes for each object, in which version and for which desired state the object was last in
 sync: as long as both are the same, the object need not be compared again. Losing that costs one comparison.
@@ -114,6 +115,7 @@ class ApplyCache:
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
     _unstored: OrderedDict[tuple[str, str], UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
+    _refusals: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict, init=False, repr=False)
     _conditions: OrderedDict[str, dict[str, _Claim]] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
@@ -223,6 +225,21 @@ class ApplyCache:
             self._unstored[uid, manager] = write
             while len(self._unstored) > self.limit:
                 self._unstored.popitem(last=False)
+
+    def is_new_refusal(self, uid: str, manager: str, reason: str) -> bool:
+        """Record why the API server has refused an object's status; return whether the last reason was another one.
+
+        Args:
+            uid: The object's uid.
+            manager: The field manager that wrote.
+            reason: The reason; empty if the status was accepted.
+        """
+        before = self._refusals.pop((uid, manager), "")
+        if reason:
+            self._refusals[uid, manager] = reason
+            while len(self._refusals) > self.limit:
+                self._refusals.popitem(last=False)
+        return reason != before
 
     def claim_condition(self, uid: str, operator: str, name: str, *, assigned: bool = False) -> str:
         """Record that an operator sets a condition of an object, unless another one of this process does.

@@ -86,7 +86,9 @@ def without_values(error: ApiError) -> ApiError:
     if denied is None and not isinstance(error, InvalidError | BadRequestError):
         return error
     causes = [StatusCause(one.reason, _PROBLEMS.get(one.reason, one.reason), one.field) for one in error.causes]
-    fields = "; ".join(dict.fromkeys(f"{one.field}: {one.message}" for one in causes if one.field))
+    # The API server orders them by chance, and a message that changes each time would be written each time.
+    named = {f"{one.field}: {one.message}" for one in causes if one.field}
+    fields = "; ".join(sorted(named, key=lambda text: (text.startswith("<nil>"), text)))
     untyped = _UNTYPED.match(error.message)
     what = f"{untyped[1]}: {untyped[2]}" if untyped else f"{error.reason or 'rejected'} (HTTP {error.code})"
     text = ": ".join(filter(None, (denied[0] if denied else "", fields))) or what

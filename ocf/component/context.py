@@ -11,10 +11,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ocf.cluster import Cluster
-from ocf.cluster.server_errors import without_values
 from ocf.component.author_code import GateAnswers
 from ocf.component.model.claims import Claims
 from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
@@ -22,19 +21,18 @@ from ocf.component.owner_status import (
     FINALIZER_EVENT,
     REVERTED_EVENT,
     UNSTORED_EVENT,
-    StatusChanges,
     failure_events,
-    is_refused,
     own_condition,
     owner_event,
     replaced_value,
     shows,
-    write_status,
+    write_accepted,
 )
 from ocf.component.pause import Pause, find_pause, invalid_pause, pause_path, shown_pause
 from ocf.component.pause_guard import PauseGuard
-from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
+from ocf.component.status.conditions import Condition, ConditionContext, Conditioned, aggregate, stored_condition
 from ocf.component.status.reasons import Reason
+from ocf.component.status.status_changes import StatusChanges
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.recorder import NullRecorder
 from ocf.concepts.tracing import SpanStart, object_attributes, spanning
@@ -44,24 +42,10 @@ from ocf.objects import Manifest, write_model
 from ocf.objects.conditions import find_condition, typed_conditions
 from ocf.objects.name_validation import dns_label
 
-__all__ = ["Conditioned", "ReconcileContext", "reconciling"]
+__all__ = ["ReconcileContext", "reconciling"]
 
 _log: Final = logging.getLogger("ocf.component")
 _UPDATE_STATUS: Final = "UpdateStatus"
-
-
-class Conditioned(Protocol):
-    """Anything that is reported as one condition, such as a `Component`."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def condition_type(self) -> str:
-        """Type of its condition."""
-        ...
 
 
 @asynccontextmanager
@@ -162,6 +146,7 @@ class ReconcileContext:
         elapsed: The same on the monotonic clock.
         claims: Objects that the components of the owner manage in this reconcile.
         retry_after: Time until a write of the owner that is held back is sent; for its status known after its write.
+        failure_types: Types of the conditions that show a status that the API server refuses.
         gates: Answers of the gates of the components in this reconcile.
         pause: What pauses the owner, so that nothing is written for it; None if it is not paused.
         read_latest: Returns the owner as it is known now, without a request, or None if it has not changed.
@@ -198,6 +183,7 @@ class ReconcileContext:
         self._ended = False
         self._is_gone = False
         self.retry_after: timedelta | None = None
+        self.failure_types: tuple[str, ...] = ()
 
     @property
     def status(self) -> dict[str, Any]:
@@ -355,6 +341,8 @@ class ReconcileContext:
         self._problems.append(problem)
         # A condition of another operator stays: the failure may be that both set it.
         for name in dict.fromkeys(name for name in types if name not in self._taken):
+            # A failure that goes on is not a new one.
+            self._open_changes.undo_removal(name)
             failed = self.condition_context(name).failed(problem, reason=reason)
             self._open_changes.set_condition(failed.to_manifest())
 
@@ -417,7 +405,7 @@ class ReconcileContext:
         another operator of this process sets.
         """
         changes = self._open_changes
-        problems = [*changes.make_plain()]
+        problems = [*changes.make_plain(self.now)]
         for name in changes.changed_types - self._claimed:
             if problem := self._claim(name, assigned=name in changes.assigned_types):
                 changes.restore(name)
@@ -433,7 +421,7 @@ class ReconcileContext:
         that were changed here. Nothing is written for an owner that was deleted meanwhile.
 
         A status that is refused, of which fields are not stored, or that another writer reverts again and again,
-        becomes an event of type Warning.
+        becomes an event of type Warning. What the API server refuses is withdrawn, and the rest is written.
         """
         self._notice_pause()
         if self.pause is not None:
@@ -463,15 +451,8 @@ class ReconcileContext:
             self.recorder.happened(event)
         if self._is_gone:
             return
-        try:
-            written = await write_status(self._cluster, self.owner, owner, changes, self.elapsed)
-        except ApiError as error:
-            if not is_refused(error):
-                raise
-            # What an author computes a status from is not known.
-            shown = without_values(error)
-            self._record_loss(UNSTORED_EVENT, f"the API server refused the status: {shown}")
-            raise shown from None
+        show = self._show_refusal
+        written, refusal = await write_accepted(self._cluster, self.owner, owner, changes, self.elapsed, show=show)
         if written is None:
             self._is_gone = True
             return
@@ -479,6 +460,20 @@ class ReconcileContext:
         self._log_loss(UNSTORED_EVENT, written.problem)
         self.hold_back(REVERTED_EVENT, written.reverted, written.retry_after)
         self.recorder.observed(owner.key, typed_conditions(written.status.get("conditions")))
+        if refusal is not None:
+            raise refusal
+        self._is_new_refusal("")
+
+    def _show_refusal(self, error: ApiError) -> None:
+        """Show why the API server refused the status in conditions, if another status is accepted, and in an event."""
+        problem = f"the API server refused the status: {error}"
+        if self._is_new_refusal(problem) and not shows(self._changes.stored_conditions, problem):
+            self._record_loss(UNSTORED_EVENT, problem)
+        self.fail(self.failure_types, problem)
+
+    def _is_new_refusal(self, problem: str) -> bool:
+        manager = self.owned_by.field_manager("status")
+        return self._cluster.apply_cache.is_new_refusal(self.owned_by.uid, manager, problem)
 
     def hold_back(self, reason: str, note: str, rest: timedelta | None) -> None:
         """Record that a write of the owner waits because another writer reverts it; without a note, it is known."""

@@ -17,7 +17,8 @@ from typing import Final
 
 from ocf.component.deletion import cleanup_finalizer, external_finalizer
 from ocf.component.model.ownership import Owner, finalizers_of, is_ending
-from ocf.component.owner_status import StatusChanges, own_condition, owner_event
+from ocf.component.owner_status import own_condition, owner_event
+from ocf.component.status.status_changes import StatusChanges
 from ocf.concepts import Event
 from ocf.errors import ConfigError
 from ocf.objects import Manifest

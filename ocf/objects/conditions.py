@@ -13,12 +13,14 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from ocf.errors import FieldProblem
+from ocf.objects.json_values import encodable
 from ocf.objects.manifest import Manifest
 from ocf.objects.timestamps import format_time, parse_rfc3339
 
 __all__ = [
     "LONGEST_MESSAGE",
     "ConditionStatus",
+    "completed_condition",
     "condition_problems",
     "condition_type_problem",
     "find_condition",
@@ -39,6 +41,7 @@ LONGEST_MESSAGE: Final = 32_768
 """Most characters of a condition's message."""
 _LONGEST_REASON: Final = 1_024
 _LONGEST_TYPE: Final = 316
+_HIGHEST_GENERATION: Final = 2**63 - 1
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _TYPE: Final = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
@@ -171,30 +174,70 @@ def with_condition(conditions: Sequence[Any], condition: Manifest) -> list[Any]:
     return [condition if has_type(other, name) else other for other in conditions]
 
 
+def completed_condition(condition: Manifest, stored: Manifest | None, now: datetime) -> Manifest:
+    """Return a condition with what the schema of `metav1.Condition` requires beside its type, status and reason.
+
+    An absent message is empty, one that is too long is cut, and an absent transition time is the stored one, or now if
+    the status is another one.
+
+    Example:
+        >>> from datetime import UTC
+        >>> noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+        >>> done = {"type": "Backup", "status": "True", "reason": "Done"}
+        >>> completed = completed_condition(done, None, noon)
+        >>> completed["lastTransitionTime"], completed["message"]
+        ('2026-01-31T12:00:00Z', '')
+    """
+    since = stored.get("lastTransitionTime") if stored is not None else None
+    known = None if stored is None or time_problem(since) else (stored.get("status"), since)
+    time = transition_time(condition["status"], format_time(now), stored=known)
+    message = shortened_message(condition.get("message", ""))
+    return {"lastTransitionTime": time, **condition, "message": message}
+
+
 def condition_problems(condition: object, path: str) -> Iterator[FieldProblem]:
     """Yield what keeps a value from being a condition, whatever further fields its schema has.
+
+    What `completed_condition` completes may be absent, and the message may be too long.
 
     Args:
         path: Where it is, `status.conditions[2]`.
 
     Example:
-        >>> for problem in condition_problems({"type": "Ready", "status": True}, "status.conditions[2]"):
+        >>> condition = {"type": "Ready", "status": True, "reason": "Up"}
+        >>> for problem in condition_problems(condition, "status.conditions[2]"):
         ...     print(problem)
         status.conditions[2].status: must be True, False or Unknown as text, got True of type bool
     """
     if not isinstance(condition, dict):
         yield FieldProblem(path, f"must be a condition, an object with a type, got {_shown(condition)}")
         return
-    kind, status = condition.get("type"), condition.get("status")
+    kind = condition.get("type")
     if not isinstance(kind, str) or not kind:
         yield FieldProblem(f"{path}.type", f"must be the type of the condition as text, got {_shown(kind)}")
+    elif problem := condition_type_problem(kind):
+        yield FieldProblem(f"{path}.type", problem)
+    for field, problem in _field_problems(condition):
+        yield FieldProblem(f"{path}.{field}", problem)
+
+
+def _field_problems(condition: Manifest) -> Iterator[tuple[str, str]]:
+    status, reason = condition.get("status"), condition.get("reason")
     if not isinstance(status, str) or status not in _STATUSES:
-        yield FieldProblem(f"{path}.status", f"must be True, False or Unknown as text, got {_shown(status)}")
-    for name in ("reason", "message"):
-        if name in condition and not isinstance(condition[name], str):
-            yield FieldProblem(f"{path}.{name}", f"must be text, got a value of type {type(condition[name]).__name__}")
+        yield "status", f"must be True, False or Unknown as text, got {_shown(status)}"
+    if not isinstance(reason, str):
+        yield "reason", f"must be text, a word in CamelCase, got {_shown(reason)}"
+    elif problem := reason_problem(reason):
+        yield "reason", problem
+    if "message" in condition and not isinstance(condition["message"], str):
+        yield "message", f"must be text, got a value of type {type(condition['message']).__name__}"
     if "lastTransitionTime" in condition and (problem := time_problem(condition["lastTransitionTime"])):
-        yield FieldProblem(f"{path}.lastTransitionTime", problem)
+        yield "lastTransitionTime", problem
+    if "observedGeneration" in condition:
+        observed = condition["observedGeneration"]
+        is_count = isinstance(observed, int) and not isinstance(observed, bool)
+        if not is_count or not 0 <= observed <= _HIGHEST_GENERATION:
+            yield "observedGeneration", f"must be an integer from 0 to {_HIGHEST_GENERATION}, got {_shown(observed)}"
 
 
 def time_problem(value: object) -> str:
@@ -232,7 +275,7 @@ got 'web ready'"
         return f"a condition type has at most {_LONGEST_TYPE} characters, got {len(name)}: {_start(name)}"
     if not _TYPE.fullmatch(name):
         allowed = "([a-z0-9.-]+/)?[A-Za-z0-9._-]+ and begin and end with a letter or digit"
-        return f"a condition type must match {allowed}, got {name!r}"
+        return f"a condition type must match {allowed}, got {_start(name)}"
     return ""
 
 
@@ -250,20 +293,22 @@ got 'backup done'"
         return f"a reason has at most {_LONGEST_REASON} characters, got {len(reason)}: {_start(reason)}"
     if not _REASON.fullmatch(reason):
         allowed = "begin with a letter, contain only letters, digits and _,: and not end with , or :"
-        return f"a reason must {allowed}, got {reason!r}"
+        return f"a reason must {allowed}, got {_start(reason)}"
     return ""
 
 
 def shortened_message(message: str) -> str:
-    """Return a message as the API server accepts it: with at most `LONGEST_MESSAGE` characters.
+    """Return a message as the API server accepts it: with at most `LONGEST_MESSAGE` characters, all of Unicode.
 
     Returns:
-        The message; a longer one is cut, and ends with the number of characters that were cut.
+        The message; a longer one is cut, and ends with the number of characters that were cut. Half of a surrogate
+        pair, as in the name of a file that is not UTF-8, is written as an escape.
 
     Example:
         >>> shortened_message("waiting"), len(shortened_message("x" * 40_000)), shortened_message("x" * 40_000)[-24:]
         ('waiting', 32768, 'x… (7255 characters cut)')
     """
+    message = encodable(message)
     cut = len(message) - LONGEST_MESSAGE
     if cut <= 0:
         return message

@@ -1,25 +1,43 @@
 """JSON values: what a manifest may contain where it is sent to a cluster.
 
-A request carries JSON. Whatever Python's encoder sends is accepted, and stored as the API server receives it: a tuple
-as a list, a member of a `StrEnum` as its text, a key that is a number as a text. Whatever it cannot send is an error
-with the field and the type.
+A request carries JSON. What Python's encoder sends is accepted, and stored as the API server receives it: a tuple as a
+list, a member of a `StrEnum` as its text. What it cannot send is an error with the field and the type, and so is what
+the API server cannot receive, or would receive as another value:
+
+* A key that is not a text: `1` and `"1"` would be one key.
+* A text with half of a surrogate pair, of which Go's decoder makes U+FFFD.
+* A number beyond the range of a float64: the API server answers that it cannot decode the body (400).
 """
 
 import json
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects.paths import FieldPath, format_path
 
-__all__ = ["encode_json", "to_json"]
+__all__ = ["encodable", "encode_json", "to_json"]
 
 # Without blanks, which the server would only skip. A manifest that contains itself ends in a RecursionError; to search
 # for it would take a seventh of all encoding.
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False)
-_SCALARS: Final = frozenset({str, int, bool, type(None)})
+_FEW: Final = frozenset({bool, type(None)})
 _SENDABLE: Final = (str, int, float, bool, type(None))
+_LARGEST: Final = int(sys.float_info.max)
+
+
+def encodable(text: str) -> str:
+    r"""Return a text that JSON can carry: half of a surrogate pair is written as an escape.
+
+    Errors of Python have such characters where the name of a file is not UTF-8.
+
+    Example:
+        >>> print(encodable("cannot read a\udcff"))
+        cannot read a\udcff
+    """
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def encode_json(value: Any, subject: str, path: FieldPath = ()) -> str:
@@ -33,9 +51,12 @@ def encode_json(value: Any, subject: str, path: FieldPath = ()) -> str:
         '{"sizes":[1,2]}'
     """
     try:
-        return _ENCODER.encode(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ManifestError(subject, _problems_of(value, path, error)) from None
+        problems = [] if _is_plain(value) else [*_problems(value, path)]
+        if not problems:
+            return _ENCODER.encode(value)
+    except Exception as error:  # noqa: BLE001 (of a class of the author's, such as a map that reads its items late)
+        problems = _problems_of(path, error)
+    raise ManifestError(subject, problems)
 
 
 def to_json(value: Any, subject: str, path: FieldPath = ()) -> Any:
@@ -51,8 +72,8 @@ def to_json(value: Any, subject: str, path: FieldPath = ()) -> Any:
         ManifestError: If it contains something that JSON does not have; with every field.
 
     Example:
-        >>> to_json({"sizes": (1, 2), 3: "c"}, "Shop corner")
-        {'sizes': [1, 2], '3': 'c'}
+        >>> to_json({"sizes": (1, 2)}, "Shop corner")
+        {'sizes': [1, 2]}
         >>> to_json({"names": {"a"}}, "Shop corner")
         Traceback (most recent call last):
         ocf.errors.ManifestError: Shop corner: names: a set is not a JSON value; write a list, for example sorted(value)
@@ -61,47 +82,87 @@ def to_json(value: Any, subject: str, path: FieldPath = ()) -> Any:
         if _is_plain(value):
             return value
     except RecursionError as error:
-        raise ManifestError(subject, _problems_of(value, path, error)) from None
+        raise ManifestError(subject, _problems_of(path, error)) from None
     return json.loads(encode_json(value, subject, path))
 
 
 def _is_plain(value: Any) -> bool:
-    # Nearly every value is plain, and most are scalars: a call for each of them would take half of the time.
     kind = value.__class__
+    if kind is str:
+        return _is_text(value)
     if kind is dict:
-        for key, item in value.items():
-            if key.__class__ is not str or (item.__class__ not in _SCALARS and not _is_plain(item)):
-                return False
-        return True
+        return _are_texts(value) and _are_plain(value.values())
     if kind is list:
-        for item in value:  # noqa: SIM110 (a generator would take twice as long)
-            if item.__class__ not in _SCALARS and not _is_plain(item):
+        return _are_plain(value)
+    if kind is int:
+        return bool(abs(value) <= _LARGEST)
+    return kind in _FEW or (kind is float and math.isfinite(value))
+
+
+# Nearly every value is plain, and most are short texts: a call for each of them would take half of the time.
+def _are_plain(values: Iterable[Any]) -> bool:
+    for item in values:
+        if item.__class__ is str:
+            if not item.isascii() and not _is_text(item):
                 return False
-        return True
-    return kind in _SCALARS or (kind is float and math.isfinite(value))
+        elif item.__class__ not in _FEW and not _is_plain(item):
+            return False
+    return True
 
 
-def _problems_of(value: Any, path: FieldPath, error: Exception) -> list[FieldProblem]:
-    if isinstance(error, RecursionError):
-        return [FieldProblem(format_path(path), "contains itself, or has too many levels of maps and lists")]
-    return list(_problems(value, path)) or [FieldProblem(format_path(path), f"is not a JSON value: {error}")]
+def _are_texts(keys: Iterable[Any]) -> bool:
+    for key in keys:  # noqa: SIM110 (a generator would take twice as long)
+        if key.__class__ is not str or not (key.isascii() or _is_text(key)):
+            return False
+    return True
+
+
+def _is_text(value: str) -> bool:
+    """Return whether a text has no half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _problems_of(path: FieldPath, error: Exception) -> list[FieldProblem]:
+    problem = "contains itself, or has too many levels of maps and lists"
+    if not isinstance(error, RecursionError):
+        problem = f"is not a JSON value: it raises {type(error).__name__}"
+    return [FieldProblem(format_path(path), problem)]
 
 
 def _problems(value: Any, path: FieldPath) -> Iterator[FieldProblem]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(key, _SENDABLE):
-                yield from _problems(item, (*path, str(key)))
+            if problem := _key_problem(key):
+                yield FieldProblem(format_path(path), problem)
             else:
-                detail = f"has a key of type {type(key).__name__}; a key must be a text"
-                yield FieldProblem(format_path(path), detail)
+                yield from _problems(item, (*path, str(key)))
     elif isinstance(value, list | tuple):
         for place, item in enumerate(value):
             yield from _problems(item, (*path, place))
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield FieldProblem(format_path(path), f"{value} is not a JSON number; write a finite number, a text, or null")
-    elif not isinstance(value, _SENDABLE):
-        yield FieldProblem(format_path(path), f"{_named(value)} is not a JSON value; write {_remedy(value)}")
+    elif problem := _scalar_problem(value):
+        yield FieldProblem(format_path(path), problem)
+
+
+def _key_problem(key: object) -> str:
+    if not isinstance(key, str):
+        return f"has a key of type {type(key).__name__}; a key must be a text, for example str(key)"
+    if not _is_text(key):
+        return f"has the key {key!r}, which has half of a surrogate pair, so it is not a text of Unicode"
+    return ""
+
+
+def _scalar_problem(value: object) -> str:
+    if isinstance(value, str):
+        return "" if _is_text(value) else "a text with half of a surrogate pair is not a text of Unicode"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a JSON number; write a finite number, a text, or null"
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return f"an integer of {value.bit_length()} bits is beyond the largest number, {_LARGEST:.2g}; write a text"
+    return "" if isinstance(value, _SENDABLE) else f"{_named(value)} is not a JSON value; write {_remedy(value)}"
 
 
 def _named(value: object) -> str:

@@ -82,7 +82,7 @@ POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'p' w
                     StatusCause("FieldValueOfTheFuture", "hunter2!", "spec.age"),
                 ],
             ),
-            "spec.mode: Unsupported value; spec.user: Too long; spec.age: FieldValueOfTheFuture",
+            "spec.age: FieldValueOfTheFuture; spec.mode: Unsupported value; spec.user: Too long",
             id="several fields, and a type that is not known",
         ),
         pytest.param(

@@ -201,22 +201,55 @@ ASSIGNED: Final = {
     "null": (added(None), "status.conditions[5]: must be a condition, an object with a type, got None"),
     "no type": (added({"status": "True"}), "status.conditions[5].type: must be the type of the condition as text"),
     "a type that is a number": (added({"type": 5, "status": "True"}), "[5].type: must be the type of the condition"),
-    "no status": (added({"type": "Extra"}), "[5].status: must be True, False or Unknown as text, got None"),
+    "no status": (
+        added({"type": "Extra"}),
+        '[5].status: condition "Extra": must be True, False or Unknown as text, got',
+    ),
     "a boolean": (added({"type": "Extra", "status": True}), "must be True, False or Unknown as text, got True of type"),
     "another status": (added({"type": "Extra", "status": "Yes"}), "must be True, False or Unknown as text, got 'Yes'"),
-    "a time": (added(ours("Extra", lastTransitionTime="noon")), "[5].lastTransitionTime: must be a time such as"),
-    "no time": (added(ours("Extra", lastTransitionTime=None)), "[5].lastTransitionTime: must be a time such as"),
-    "a message": (added(ours("Extra", message=["hunter2"])), "[5].message: must be text, got a value of type list"),
+    "a time": (added(ours("Extra", lastTransitionTime="noon")), '[5].lastTransitionTime: condition "Extra": must be a'),
+    "no time": (added(ours("Extra", lastTransitionTime=None)), '[5].lastTransitionTime: condition "Extra": must be a'),
+    "a message": (
+        added(ours("Extra", message=["hunter2"])),
+        '[5].message: condition "Extra": must be text, got a value',
+    ),
+    "half a message": (added(ours("Extra", message="\ud83d")), '[5].message: condition "Extra": a text with half of a'),
+    "a type with a blank": (
+        added(ours("So Extra")),
+        "[5].type: a condition type must match ([a-z0-9.-]+/)?[A-Za-z0-9._-",
+    ),
+    "a long type": (added(ours("E" * 317)), "[5].type: a condition type has at most 316 characters, got 317: 'EEE"),
+    "a type that is half": (added(ours("\ud83d")), "[5].type: a text with half of a surrogate pair is not a text"),
+    "no reason": (added({"type": "Extra", "status": "True"}), '[5].reason: condition "Extra": must be text, a word in'),
+    "an empty reason": (added(ours("Extra", reason="")), '[5].reason: condition "Extra": a reason must begin with a'),
+    "a sentence as reason": (
+        added(ours("Extra", reason="a b")),
+        "only letters, digits and _,: and not end with , or :",
+    ),
+    "a long reason": (added(ours("Extra", reason="R" * 1025)), "a reason has at most 1024 characters, got 1025: 'RRR"),
+    "a generation that is a text": (
+        added(ours("Extra", observedGeneration="1")),
+        "must be an integer from 0 to 92233720",
+    ),
+    "a generation that is negative": (added(ours("Extra", observedGeneration=-1)), "07, got -1 of type int"),
+    "a generation that is a fraction": (added(ours("Extra", observedGeneration=1.5)), "07, got 1.5 of type float"),
+    "a generation that is a boolean": (added(ours("Extra", observedGeneration=True)), "07, got True of type bool"),
+    "a generation above the limit": (added(ours("Extra", observedGeneration=2**63)), "07, got 9223372036854775808 of"),
     "a second one": (added(ours("Ready")), '[5].type: must be unique, got "Ready" twice'),
 }
 
 
-@pytest.mark.promise("failure-shown", runs="14 lists of conditions that a report assigns, on a real API server, too")
+@pytest.mark.promise("failure-shown", runs="27 lists of conditions that a report assigns, on a real API server, too")
 @pytest.mark.parametrize(("assign", "problem"), ASSIGNED.values(), ids=ASSIGNED)
 async def test_what_a_report_assigns_wrongly_is_an_error_with_the_path(
     env: Env, assign: Callable[..., None], problem: str
 ) -> None:
-    """Everything else is written: the other conditions, those of other clients, and the fields."""
+    """Everything else is written: the other conditions, those of other clients, and the fields.
+
+    The schema of `metav1.Condition` rejects them, and the whole status with them, elsewhere:
+    https://github.com/operator-framework/operator-lifecycle-manager/pull/830 (no transition time),
+    https://github.com/deckhouse/sds-node-configurator/pull/345 (a message that is too long).
+    """
     await store(env, {"conditions": [FOREIGN]})
     with pytest.raises(ManifestError) as caught:
         await reconcile(env, assign)
@@ -230,6 +263,54 @@ async def test_what_a_report_assigns_wrongly_is_an_error_with_the_path(
     assert (await env.owner_manifest())["status"]["phase"] == "Open"
     await reconcile(env)
     assert [one["type"] for one in await entries(env)] == found[:-1]
+
+
+VALUES: Final = {
+    "an integer beyond any float": (10**400, "status.seen.at[1]: an integer of 1329 bits is beyond the largest number"),
+    "an integer that Python does not print": (10**5000, "status.seen.at[1]: an integer of 16610 bits"),
+    "half of a surrogate pair": ("\ud83d", "status.seen.at[1]: a text with half of a surrogate pair"),
+    "a key with half of a pair": ({"\ud83d": 1}, r"status.seen.at[1]: has the key '\ud83d', which has half of a"),
+    "not a number": (float("nan"), "status.seen.at[1]: nan is not a JSON number"),
+    "a key that is a number": ({1: 2}, "status.seen.at[1]: has a key of type int; a key must be a text"),
+    "a key that is a tuple": ({(1, 2): 2}, "status.seen.at[1]: has a key of type tuple; a key must be a text"),
+}
+
+
+@pytest.mark.promise("failure-shown", runs="7 values that JSON does not have in a field, on a real API server, too")
+@pytest.mark.parametrize(("value", "problem"), VALUES.values(), ids=VALUES)
+async def test_a_value_that_json_does_not_have_is_an_error_with_the_path(env: Env, value: Any, problem: str) -> None:
+    """Everything else is written, also the field, as it was before."""
+    await store(env, {"seen": "before", "conditions": [FOREIGN]})
+
+    def assign(context: ReconcileContext, owner: Manifest, outcome: ReconcileOutcome) -> None:
+        report(context, owner, outcome)
+        context.status["seen"] = {"at": [0, value]}
+
+    with pytest.raises(ManifestError) as caught:
+        await reconcile(env, assign)
+    assert problem in str(caught.value)
+    assert problem in (await env.condition(FAILED))["message"]
+    status = (await env.owner_manifest())["status"]
+    assert (status["seen"], status["phase"]) == ("before", "Open")
+    assert [one["type"] for one in await entries(env)] == [
+        "Backup",
+        "WebReady",
+        "ApiReady",
+        "Ready",
+        "AllReady",
+        FAILED,
+    ]
+
+
+async def test_an_error_with_half_of_a_surrogate_pair_is_shown(env: Env) -> None:
+    """As Python reads the name of a file that is not UTF-8."""
+
+    def fail(*_: object) -> None:
+        raise OcfError("cannot read a\udcff")
+
+    with pytest.raises(OcfError, match="cannot read"):
+        await reconcile(env, fail)
+    assert r"cannot read a\udcff" in (await env.condition(FAILED))["message"]
 
 
 async def test_a_wrong_condition_keeps_its_stored_value(env: Env) -> None:

@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, InterceptingCluster, PatchOptions, PatchType, Request, Subresource
+from ocf.cluster import Cluster, InterceptingCluster, PatchOptions, PatchType, Request
 from ocf.component import reconciling
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
-from ocf.errors import ApiError, BadRequestError, ForbiddenError, NotFoundError, OcfError
+from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock
 from ocf_server import EmbeddedCluster
@@ -103,17 +103,14 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 class Writes(InterceptingCluster):
-    """A cluster that counts writes, and can refuse those of a status."""
+    """A cluster that counts writes."""
 
-    def __init__(self, cluster: Cluster, refusal: ApiError | None = None) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self.count = 0
-        self.refusal = refusal
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         self.count += not request.verb.is_read
-        if self.refusal is not None and request.subresource is Subresource.STATUS:
-            raise self.refusal
         return await send()
 
 
@@ -142,7 +139,6 @@ async def reconcile(
     key: ObjectKey,
     *,
     phase: str = "Open",
-    error: Exception | None = None,
     events: Events | None = None,
     operator: str = "shops",
     field: str = "",
@@ -156,8 +152,6 @@ async def reconcile(
         context.status["phase"] = phase
         if field:
             context.status[field] = "reconciled"
-        if error is not None:
-            raise error
     return events
 
 
@@ -252,45 +246,6 @@ async def test_a_deleted_owner_is_not_taken_for_one_without_a_status(server: Ser
         context.status["phase"] = "Open"
         await server[0].delete(key)
     assert (events.notes, context.is_gone) == ([], True)
-
-
-REFUSALS: Final = {
-    "by RBAC": ForbiddenError("cannot update stands/status", code=403, reason="Forbidden"),
-    "by size": BadRequestError("Request entity too large: limit is 3145728", code=413, reason="RequestEntityTooLarge"),
-}
-
-CAUSES: Final = {
-    "by schema": "status.phase: Unsupported value",
-    "by RBAC": "cannot update stands/status",
-    "by size": "RequestEntityTooLarge (HTTP 413)",
-}
-
-
-@pytest.mark.promise("status-kept", runs="statuses that are refused by schema, by RBAC and by size")
-@pytest.mark.parametrize("fails", [False, True], ids=["alone", "after an error"])
-@pytest.mark.parametrize("case", ["by schema", *REFUSALS])
-async def test_a_status_that_is_refused_fails_the_reconcile_and_is_shown(
-    server: Server, case: str, caplog: pytest.LogCaptureFixture, *, fails: bool
-) -> None:
-    key = await made(server, "no observed generation in the schema")
-    cluster = Writes(server[0], REFUSALS.get(case))
-    cause = CAUSES[case]
-    error = OcfError("the registry cannot be reached") if fails else None
-    recorder = Events()
-    with caplog.at_level(logging.WARNING, "ocf.component"), pytest.raises(OcfError) as caught:
-        await reconcile(cluster, key, phase="Ajar", error=error, events=recorder)
-    assert (caught.value is error) is fails
-    [(reason, note)] = recorder.notes
-    assert reason == "StatusNotStored"
-    assert cause in note
-    assert "Ajar" not in note + str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
-    # Without an error of the block, the work queue logs the error that is raised.
-    assert ([cause in record.getMessage() for record in caplog.records]) == [True] * fails
-    assert "conditions" not in ((await server[0].get(key)).get("status") or {})
-
-    cluster.refusal = None
-    await reconcile(cluster, key)
-    assert (await server[0].get(key))["status"]["phase"] == "Open"
 
 
 @pytest.mark.promise("status-kept", runs="a message of a Node that is empty at first, on a real API server, too")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ocf.component.status.reasons import (
     CONVERGING,
@@ -28,6 +28,7 @@ from ocf.objects.timestamps import format_time, parse_time
 __all__ = [
     "Condition",
     "ConditionContext",
+    "Conditioned",
     "ResourceObservation",
     "aggregate",
     "converging_condition",
@@ -70,6 +71,20 @@ class Condition:
             "observedGeneration": self.observed_generation,
             "lastTransitionTime": self.last_transition_time,
         }
+
+
+class Conditioned(Protocol):
+    """Anything that is reported as one condition, such as a `Component`."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def condition_type(self) -> str:
+        """Type of its condition."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from ocf.errors import (
     TooManyRequestsError,
 )
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.json_values import encodable
 from ocf.objects.timestamps import format_micro_time
 from ocf.runtime.events.series import EventSeries, Instant, Write
 
@@ -344,9 +345,9 @@ def _reference(key: ObjectKey) -> Manifest:
 
 
 def _shortened(note: str) -> str:
-    encoded = note.encode()
+    encoded = encodable(note).encode()
     if len(encoded) <= _LONGEST_NOTE:
-        return note
+        return encoded.decode()
     return encoded[: _LONGEST_NOTE - len("…".encode())].decode(errors="ignore") + "…"
 
 

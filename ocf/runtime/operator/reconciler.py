@@ -69,6 +69,7 @@ async def reconcile_owner(
     )
     async with block as context:
         context.read_latest = read_latest
+        context.failure_types = (operator.failure_type,)
         if unobserved is not None:
             context.unobserved = unobserved
         annotate_span(lambda: {"ocf.controller": operator.name})

@@ -1,4 +1,4 @@
-"""Changes of a status: laws of merging them into a newer one."""
+"""Changes of a status: laws of merging them into a newer one, and of withdrawing them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.component.owner_status import StatusChanges
+from ocf.component.status.status_changes import StatusChanges, StatusPart
 from ocf.objects import copy_json
 from ocf.objects.conditions import has_type
 
@@ -83,8 +83,9 @@ def test_a_field_that_json_does_not_have_keeps_its_stored_value() -> None:
     changes.conditions[0]["reason"] = "Healthy"
     changes.conditions[1]["lastTransitionTime"] = NOW
     changes.status["conditions"] += [{"type": "New", "since": NOW}, {**done("WebReady"), "reason": "Healthy"}]
+    completed = {"lastTransitionTime": "2026-01-01T00:00:00Z", "message": ""}
 
-    problems = [problem.path for problem in changes.make_plain()]
+    problems = [problem.path for problem in changes.make_plain(NOW)]
 
     assert problems == [
         "status.since",
@@ -96,18 +97,18 @@ def test_a_field_that_json_does_not_have_keeps_its_stored_value() -> None:
         "since": "noon",
         "size": [1, 2],
         "conditions": [
-            {**done("Ready"), "reason": "Healthy"},
+            {**done("Ready"), "reason": "Healthy", **completed},
             done("Backup"),
-            {**done("WebReady"), "reason": "Healthy"},
+            {**done("WebReady"), "reason": "Healthy", **completed},
         ],
     }
-    assert changes.make_plain() == ()
+    assert changes.make_plain(NOW) == ()
 
 
 @given(statuses())
 def test_a_plain_status_stays_as_it_is(stored: Manifest) -> None:
     changes = StatusChanges(stored)
-    assert changes.make_plain() == ()
+    assert changes.make_plain(NOW) == ()
     assert changes.status == stored
 
 
@@ -187,8 +188,40 @@ def test_entries_that_are_not_conditions_stay_where_they_are(stored: Any, live: 
     ours = {"type": name, "reason": "Ours"}
     changes.set_condition(ours)
     changes.arrange(TYPES)
-    assert changes.make_plain() == ()
+    assert changes.make_plain(NOW) == ()
     for base, result in ((stored, changes.status), (live, changes.rebased({"conditions": live}))):
         kept = [one for one in base if not has_type(one, name)] if isinstance(base, list) else []
         assert [one for one in result["conditions"] if one != ours] == kept
         assert ours in result["conditions"]
+
+
+@given(statuses(), conditions(), statuses())
+def test_withdrawing_ends_with_what_was_set_or_stored(stored: Manifest, new: list[Manifest], other: Manifest) -> None:
+    """What the API server does not name is withdrawn last, and then nothing is left that was assigned."""
+    changes, expected = StatusChanges(stored), StatusChanges(stored)
+    changes.status.clear()
+    changes.status.update(copy_json(other))
+    for condition in new:
+        changes.set_condition(condition)
+        expected.set_condition(condition)
+    while changes.withdraw(()):
+        pass
+    assert sorted(changes.conditions, key=str) == sorted(expected.conditions, key=str)
+    assert {**changes.status, "conditions": []} == {**expected.status, "conditions": []}
+
+
+@given(statuses(), conditions(), st.sampled_from(TYPES))
+def test_a_named_condition_is_withdrawn_alone(stored: Manifest, new: list[Manifest], name: str) -> None:
+    changes = StatusChanges(stored)
+    for condition in new:
+        changes.set_condition(condition)
+    changes.status["phase"] = "Done"
+    before = changes.conditions
+    is_set = name in changes.changed_types
+    if is_set:
+        assert changes.withdraw({StatusPart("conditions", name)})
+    assert changes.status["phase"] == "Done"
+    others = [one for one in before if one["type"] != name]
+    assert [one for one in changes.conditions if one["type"] != name] == others
+    ours = [one for one in (changes.stored_conditions if is_set else before) if one["type"] == name]
+    assert [one for one in changes.conditions if one["type"] == name] == ours
