@@ -11,13 +11,15 @@ from typing import Self, Unpack, cast
 from ocf.component.component import Component
 from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems
+from ocf.component.model.owner_labels import recommended_labels, selector_labels
 from ocf.component.model.registration import Registration, is_builder, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
 from ocf.component.reconcile.prerequisites import Prerequisite
 from ocf.concepts import Resource
-from ocf.concepts.resource import ResourceBuilder
+from ocf.concepts.resource import ObjectDefaults, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
 from ocf.feature import Gate
+from ocf.objects import ObjectKey
 from ocf.objects.conditions import condition_type_problem
 
 __all__ = ["Builder"]
@@ -26,22 +28,38 @@ __all__ = ["Builder"]
 class Builder:
     """Builds a component.
 
+    With an owner, objects that are registered as builders get what their baselines lack: the name and the namespace of
+    the owner, and a selector. All objects get the labels `app.kubernetes.io/name` (the owner's kind in lower case),
+    `instance` (its name), `component` (the component's name) and `managed-by` (the owner's group). Name, instance and
+    component are the selector, also of pod templates; `with_labels` changes labels and selectors alike.
+
     Args:
         name: Name of the component, `web-interface`.
-        condition_type: Type of its condition on the owner, `WebInterfaceReady`.
+        condition_type: Type of its condition on the owner; components of one owner need different ones.
+        owner: Key of the owner; None for objects that have name, namespace, labels and selectors themselves.
 
     Example:
-        >>> component = Builder("web-interface", condition_type="WebInterfaceReady").build()
-        >>> component.name
-        'web-interface'
+        >>> from ocf.objects import ObjectKey
+        >>> from ocf.primitives import configmap
+        >>> owner = ObjectKey("example.com/v1", "Shop", "corner", "town")
+        >>> component = Builder("web", owner=owner).with_resource(configmap.Builder({"data": {"color": "red"}})).build()
+        >>> component.name, component.condition_type
+        ('web', 'Ready')
+        >>> component.render()[0]["metadata"]["labels"]["app.kubernetes.io/instance"]
+        'corner'
     """
 
-    def __init__(self, name: str, *, condition_type: str) -> None:
+    def __init__(self, name: str, *, condition_type: str = "Ready", owner: ObjectKey | None = None) -> None:
         self._made = Component(name=name, condition_type=condition_type)
         self._registered: list[tuple[Resource | ResourceBuilder, EffectiveOptions]] = []
         self._common = NO_METADATA
         self._namespace = ""
         self._problems: list[str] = []
+        self._owner = owner if isinstance(owner, ObjectKey) else None
+        if self._owner is not None:
+            self._with_common("labels", recommended_labels(self._owner, name), pod_templates=False)
+        elif owner is not None:
+            self._problems.append(f"the owner must be an ObjectKey, such as shop.key, got {type(owner).__name__}")
 
     def with_resource(self, resource: Resource | ResourceBuilder, **options: Unpack[ResourceOptions]) -> Self:
         """Register a resource. By default it is applied, owned, and part of the condition.
@@ -81,13 +99,13 @@ class Builder:
         return self.with_resource(make(), **options)
 
     def with_namespace(self, namespace: str) -> Self:
-        """Set the namespace of all objects whose baseline has none.
+        """Set the namespace of all objects whose baseline has none, instead of that of the owner.
 
         It applies to resources that are registered as builders, because a built resource has a namespace, and not to
         cluster-scoped objects.
 
         Args:
-            namespace: Name of the namespace, usually that of the owner.
+            namespace: Name of the namespace.
         """
         self._namespace = namespace
         return self
@@ -95,7 +113,8 @@ class Builder:
     def with_labels(self, labels: Mapping[str, str], *, pod_templates: bool = False) -> Self:
         """Add labels to all objects that the component applies.
 
-        A label that a resource sets itself, in its baseline or in a mutation, wins. Selectors are never changed.
+        A label that a resource sets itself, in its baseline or in a mutation, wins over these, and these win over those
+        of the owner. A selector that a baseline has is never changed.
 
         Args:
             labels: The labels; those of several calls are combined, and the last value of a key wins.
@@ -231,8 +250,16 @@ class Builder:
     def _built(self, given: Resource | ResourceBuilder) -> Resource:
         if not is_builder(given):
             return cast("Resource", given)
+        owner = self._owner
+        if owner is None and not self._namespace:
+            return given.build()
+        defaults = ObjectDefaults(
+            namespace=self._namespace or (owner.namespace if owner is not None else ""),
+            owner=owner,
+            selector=selector_labels(self._common.objects.labels) if owner is not None else {},
+        )
         # The caller may use the builder again.
-        return (copy(given).with_default_namespace(self._namespace) if self._namespace else given).build()
+        return copy(given).with_defaults(defaults).build()
 
     def _build_problems(self, entries: Sequence[Registration]) -> Iterator[str]:
         yield from _name_problems(self._made.name)
@@ -247,6 +274,7 @@ class Builder:
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
         yield from self._common.problems()
         yield from self._duplicates(entries)
+        yield from self._shared_selectors(entries)
         yield from data_problems(self._made.name, entries)
         yield from independence_problems(self._made.name, entries)
 
@@ -266,6 +294,22 @@ class Builder:
                 yield f"{name} must be positive, got {given}"
         if self._made.grace_period and not self._made.published:
             yield "an unpublished component has no grace period: its condition is not stored"
+
+    def _shared_selectors(self, entries: Sequence[Registration]) -> Iterator[str]:
+        """Yield which workloads would select the pods of each other, because none has a selector of its own."""
+        defaulted = [
+            entry.identity
+            for entry in entries
+            if entry.alive is not None
+            and entry.lifecycle is Lifecycle.MANAGED
+            and getattr(entry.resource, "selects_by_default", False)
+        ]
+        if len(defaulted) > 1:
+            yield (
+                f'component "{self._made.name}": {" and ".join(defaulted)} would select the same pods: set '
+                "spec.selector and the labels of the pod template in all of them but one, or make them components of "
+                "their own"
+            )
 
     def _duplicates(self, entries: Sequence[Registration]) -> Iterator[str]:
         seen: dict[str, Registration] = {}

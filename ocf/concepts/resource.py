@@ -11,8 +11,8 @@ a resource converts them to models for the handlers of its author.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ocf.concepts.data import Data
@@ -39,6 +39,7 @@ __all__ = [
     "Graceful",
     "Guardable",
     "MutationInspector",
+    "ObjectDefaults",
     "Operational",
     "Previewable",
     "Resource",
@@ -77,12 +78,28 @@ class Resource(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectDefaults:
+    """What a component gives an object where its baseline has nothing.
+
+    Args:
+        namespace: Namespace of an object that is not cluster-scoped; empty for none.
+        owner: The owner, whose name the object takes; None for no name. A cluster-scoped object does not take the name
+            of an owner in a namespace, because owners of other namespaces may have the same name.
+        selector: Labels that a selector of pods requires; empty for no selector.
+    """
+
+    namespace: str = ""
+    owner: ObjectKey | None = None
+    selector: Mapping[str, str] = field(default_factory=dict)
+
+
 @runtime_checkable
 class ResourceBuilder(Protocol):
     """A builder of a resource, which a component can complete and build."""
 
-    def with_default_namespace(self, namespace: str) -> Self:
-        """Set the namespace of an object whose baseline has none."""
+    def with_defaults(self, defaults: ObjectDefaults) -> Self:
+        """Set what the object gets where its baseline has nothing."""
         ...
 
     def build(self) -> Resource:

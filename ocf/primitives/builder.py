@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import Any, Final, Generic, Never, Self, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, GuardStatus, OperationalStatus, StatusReport
-from ocf.concepts.resource import DataRead
+from ocf.concepts.resource import DataRead, ObjectDefaults
 from ocf.errors import BuildError, ConfigError, ManifestError
 from ocf.feature import Mutation
 from ocf.feature.mutation import PlainResult, mutation_problems
 from ocf.objects import Manifest, load_document
+from ocf.primitives.defaults import completed, lacks_selector
 from ocf.primitives.kind import (
     GraceHandler,
     Handlers,
@@ -82,7 +83,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         self._extractions: list[Extraction[ModelT, Any]] = []
         self._reads: list[DataRead] = []
         self._metrics_identifier: str | None = None
-        self._default_namespace = ""
+        self._defaults = ObjectDefaults()
+        self._selects_by_default = False
 
     def with_mutation(self, *mutations: Mutation[MutatorT]) -> Self:
         """Append mutations; they are applied in order of registration, each on the result of the ones before it.
@@ -129,13 +131,13 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         self._reads.extend(DataRead(cell, optional=True) for cell in cells)
         return self
 
-    def with_default_namespace(self, namespace: str) -> Self:
-        """Set the namespace of an object whose baseline has none; a cluster-scoped object does not get it.
+    def with_defaults(self, defaults: ObjectDefaults) -> Self:
+        """Set what the object gets where its baseline has nothing; a component sets it for its owner.
 
         Args:
-            namespace: Name of the namespace, usually that of the owner.
+            defaults: Namespace, name and selector.
         """
-        self._default_namespace = namespace
+        self._defaults = defaults
         return self
 
     def with_metrics_identifier(self, identifier: str) -> Self:
@@ -163,6 +165,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             extractions=tuple(self._extractions),
             reads=tuple(self._reads),
             metrics_identifier=self._metrics_identifier or "",
+            selects_by_default=self._selects_by_default,
         )
         return resource(definition)
 
@@ -172,37 +175,45 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             return {}
         kind = self._kind
         try:
-            baseline = kind.read_base(self._base)
+            baseline = kind.read_base(self._completed())
         except ManifestError as error:
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
             metadata = _metadata_of(self._base)
             problems.extend(self._naming_problems(metadata) if metadata is not None else ())
             return {}
+        # A model is completed once it is a manifest.
+        baseline = completed(baseline, kind, self._defaults)
         problems.extend(self._naming_problems(baseline.get("metadata") or {}))
-        baseline = self._placed(baseline)
         try:
             kind.check(baseline)
         except ManifestError as error:
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
         return baseline
 
-    def _placed(self, baseline: Manifest) -> Manifest:
-        """Return the baseline with the default namespace, if it needs one."""
-        metadata = baseline.get("metadata") or {}
-        if self._kind.cluster_scoped or not self._default_namespace or metadata.get("namespace"):
-            return baseline
-        return {**baseline, "metadata": {**metadata, "namespace": self._default_namespace}}
+    def _completed(self) -> object:
+        """Return the base with what it lacks, so that it can pass the strict checks; a model as it is."""
+        base = load_document(self._base) if isinstance(self._base, str) else self._base
+        if not isinstance(base, Mapping):
+            return base
+        self._selects_by_default = bool(self._defaults.selector) and lacks_selector(base, self._kind)
+        return completed(dict(base), self._kind, self._defaults)
 
     def _naming_problems(self, metadata: Manifest) -> Iterator[str]:
-        if not metadata.get("name"):
+        owner, cluster_scoped = self._defaults.owner, self._kind.cluster_scoped
+        if not metadata.get("name") and owner is None:
             yield "object name cannot be empty"
-        if self._kind.cluster_scoped and metadata.get("namespace"):
+        elif not metadata.get("name") and cluster_scoped and owner is not None and owner.namespace:
+            yield (
+                "the name of a cluster-scoped object cannot be empty: it does not take that of its owner, because "
+                "owners in other namespaces may have the same"
+            )
+        if cluster_scoped and metadata.get("namespace"):
             yield "cluster-scoped object must not have a namespace"
-        if not (self._kind.cluster_scoped or metadata.get("namespace") or self._default_namespace):
+        if not (cluster_scoped or metadata.get("namespace") or self._defaults.namespace):
             yield "object namespace cannot be empty"
 
     def _problems(self) -> Iterator[str]:
-        namespace: object = self._default_namespace
+        namespace: object = self._defaults.namespace
         if not isinstance(namespace, str):
             yield f"default namespace must be a text, not of type {type(namespace).__name__}"
         identifier: object = self._metrics_identifier

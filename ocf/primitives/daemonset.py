@@ -100,7 +100,7 @@ class Builder(WorkloadBuilder[V1DaemonSet, Mutator]):
         base: The desired baseline: a `V1DaemonSet`, a manifest, or a YAML text with one document.
     """
 
-    kind = Kind("apps/v1", "DaemonSet", "V1DaemonSet", Mutator)
+    kind = Kind("apps/v1", "DaemonSet", "V1DaemonSet", Mutator, selector=("spec", "selector", "matchLabels"))
     handlers = Handlers(
         status=OnManifest(default_converging_status_handler),
         grace=OnManifest(default_grace_status_handler),

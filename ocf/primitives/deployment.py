@@ -96,7 +96,7 @@ class Builder(WorkloadBuilder[V1Deployment, Mutator]):
             `replicas` if an autoscaler sets it.
     """
 
-    kind = Kind("apps/v1", "Deployment", "V1Deployment", Mutator)
+    kind = Kind("apps/v1", "Deployment", "V1Deployment", Mutator, selector=("spec", "selector", "matchLabels"))
     handlers = Handlers(
         status=OnManifest(default_converging_status_handler),
         grace=OnManifest(default_grace_status_handler),

@@ -60,6 +60,8 @@ class Kind(Generic[ModelT, MutatorT]):
         cluster_scoped: Whether objects of the kind are cluster-scoped.
         validate: Yields why the API server would reject an object of the kind, or another part of the control plane
             would revert it; for its baseline and after each edit.
+        selector: Path of the labels in its selector, such as `("spec", "selector", "matchLabels")`, which a component
+            gives objects that have no selector; empty for a kind without one.
     """
 
     api_version: str
@@ -68,6 +70,7 @@ class Kind(Generic[ModelT, MutatorT]):
     mutator: type[MutatorT]
     cluster_scoped: bool = False
     validate: Callable[[Manifest], Iterator[FieldError]] = _accept
+    selector: tuple[str, ...] = ()
 
     @cached_property
     def model(self) -> type[ModelT]:

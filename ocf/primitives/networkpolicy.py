@@ -44,4 +44,10 @@ class Builder(StaticBuilder[V1NetworkPolicy, Mutator]):
         {'podSelector': {}, 'policyTypes': ['Ingress']}
     """
 
-    kind = Kind("networking.k8s.io/v1", "NetworkPolicy", "V1NetworkPolicy", Mutator)
+    kind = Kind(
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        "V1NetworkPolicy",
+        Mutator,
+        selector=("spec", "podSelector", "matchLabels"),
+    )

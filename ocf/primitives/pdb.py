@@ -47,4 +47,10 @@ class Builder(StaticBuilder[V1PodDisruptionBudget, Mutator]):
         {'minAvailable': 1}
     """
 
-    kind = Kind("policy/v1", "PodDisruptionBudget", "V1PodDisruptionBudget", Mutator)
+    kind = Kind(
+        "policy/v1",
+        "PodDisruptionBudget",
+        "V1PodDisruptionBudget",
+        Mutator,
+        selector=("spec", "selector", "matchLabels"),
+    )

@@ -92,7 +92,7 @@ class Builder(WorkloadBuilder[V1ReplicaSet, Mutator]):
             `replicas` if an autoscaler sets it.
     """
 
-    kind = Kind("apps/v1", "ReplicaSet", "V1ReplicaSet", Mutator)
+    kind = Kind("apps/v1", "ReplicaSet", "V1ReplicaSet", Mutator, selector=("spec", "selector", "matchLabels"))
     handlers = Handlers(
         status=OnManifest(default_converging_status_handler),
         grace=OnManifest(default_grace_status_handler),

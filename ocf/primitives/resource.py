@@ -71,6 +71,7 @@ class Definition(Generic[ModelT, MutatorT, StatusT]):
     extractions: tuple[Extraction[ModelT, Any], ...] = ()
     reads: tuple[DataRead, ...] = ()
     metrics_identifier: str = ""
+    selects_by_default: bool = False
 
 
 class BaseResource(Generic[ModelT, MutatorT, StatusT]):
@@ -101,6 +102,11 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
     def metrics_identifier(self) -> str:
         """Value of the `resource` label of metrics; empty means the kind in lower case."""
         return self._definition.metrics_identifier
+
+    @property
+    def selects_by_default(self) -> bool:
+        """Whether its selector is that of the component, because its baseline has none."""
+        return self._definition.selects_by_default
 
     def baseline(self) -> ModelT:
         """Return a copy of the baseline."""

@@ -115,7 +115,7 @@ class Builder(IntegrationBuilder[V1Service, Mutator]):
         'v1/Service/shop/web'
     """
 
-    kind = Kind("v1", "Service", "V1Service", Mutator)
+    kind = Kind("v1", "Service", "V1Service", Mutator, selector=("spec", "selector"))
     handlers = Handlers(
         status=OnManifest(default_operational_status_handler),
         grace=OnManifest(default_grace_status_handler),

@@ -53,5 +53,9 @@ class Builder(StaticBuilder[ServiceMonitor, Mutator]):
     """
 
     kind = Kind(
-        "monitoring.coreos.com/v1", "ServiceMonitor", "ocf.objects.third_party.prometheus:ServiceMonitor", Mutator
+        "monitoring.coreos.com/v1",
+        "ServiceMonitor",
+        "ocf.objects.third_party.prometheus:ServiceMonitor",
+        Mutator,
+        selector=("spec", "selector", "matchLabels"),
     )

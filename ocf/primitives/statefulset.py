@@ -121,7 +121,7 @@ class Builder(WorkloadBuilder[V1StatefulSet, Mutator]):
             `replicas` if an autoscaler sets it.
     """
 
-    kind = Kind("apps/v1", "StatefulSet", "V1StatefulSet", Mutator)
+    kind = Kind("apps/v1", "StatefulSet", "V1StatefulSet", Mutator, selector=("spec", "selector", "matchLabels"))
     handlers = Handlers(
         status=OnManifest(default_converging_status_handler),
         grace=OnManifest(default_grace_status_handler),

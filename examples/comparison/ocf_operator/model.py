@@ -10,16 +10,10 @@ __all__ = ["Site", "SiteSpec"]
 class SiteSpec(CamelModel):
     """Desired state."""
 
-    version: str = Field(
-        default="1.1.0",
-        pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$",
-        description="Version of the product, which decides about its features.",
-    )
+    version: str = Field(default="1.1.0", pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$", description="Version of the product.")
     greeting: str = Field(default="Hello, world!", description="Text that is served.")
     replicas: int = Field(default=2, ge=1, le=100, description="Number of pods, the lowest one with an autoscaler.")
-    max_replicas: int | None = Field(
-        default=None, ge=1, le=100, description="Highest number of pods; sets an autoscaler up."
-    )
+    max_replicas: int | None = Field(default=None, ge=1, le=100, description="Highest number; sets an autoscaler up.")
     suspended: bool = Field(default=False, description="Whether no pods should run.")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from examples.comparison.ocf_operator.model import Site
-from examples.comparison.ocf_operator.objects import server
+from examples.comparison.ocf_operator.operator import components
 from examples.comparison.ocf_operator.operator import operator as declared
 from ocf.cluster import PatchOptions, PatchType
 from ocf.errors import NotFoundError
@@ -14,9 +14,9 @@ from ocf.runtime.operator import Operator
 from ocf.testing import OwnerEnv
 
 METADATA = {"name": "sample", "namespace": "default"}
-PAGE = ObjectKey("v1", "ConfigMap", "sample", "default")
-SERVER = ObjectKey("apps/v1", "Deployment", "sample", "default")
-AUTOSCALER = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "sample", "default")
+PAGE = ObjectKey("v1", "ConfigMap", **METADATA)
+SERVER = ObjectKey("apps/v1", "Deployment", **METADATA)
+AUTOSCALER = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", **METADATA)
 BY_ANOTHER = PatchOptions(patch_type=PatchType.MERGE, field_manager="another-user")
 
 
@@ -27,12 +27,7 @@ def operator() -> Operator[Site]:
 
 @pytest.fixture
 def owner() -> Manifest:
-    return {
-        "apiVersion": "ocf.comparison.example.com/v1",
-        "kind": "Site",
-        "metadata": {**METADATA},
-        "spec": {"greeting": "Hello!"},
-    }
+    return {"apiVersion": Site.api_version, "kind": Site.kind, "metadata": METADATA, "spec": {"greeting": "Hello!"}}
 
 
 async def reason(env: OwnerEnv[Site]) -> str:
@@ -52,7 +47,8 @@ async def test_it_becomes_ready(owner_env: OwnerEnv[Site]) -> None:
 @pytest.mark.parametrize(("version", "graceful"), [("1.0.9", False), ("1.1.0", True), ("2.0.0", True)])
 def test_the_version_decides_about_the_shutdown(version: str, graceful: bool) -> None:
     site = Site.model_validate({"metadata": METADATA, "spec": {"version": version}})
-    container = server(site).render()["spec"]["template"]["spec"]["containers"][0]
+    _, server, *_ = components(site).render()
+    container = server["spec"]["template"]["spec"]["containers"][0]
     assert ("lifecycle" in container) is graceful
 
 
