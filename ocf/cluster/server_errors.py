@@ -1,8 +1,10 @@
-"""Errors of the API server whose messages have to be read: client errors reported as 500, and quoted values.
+"""Errors of the API server that have to be read: client errors reported as 500, ending namespaces, and quoted values.
 
 An apply that does not match the schema, and a strategic merge patch that contradicts itself, are answered with 500 and
 no reason. A retry does not help, so these answers are recognized by the beginning of their message: nothing else
 identifies them.
+
+A create in a namespace that is being deleted is answered with 403, and with a cause that nothing else has.
 
 A rejection of an object quotes the values that it rejects, and a webhook or a policy may quote any value. If one may be
 that of a Secret, only the field and the kind of the problem are kept.
@@ -13,7 +15,7 @@ from typing import Final
 
 from ocf.errors import ApiError, BadRequestError, InvalidError, StatusCause
 
-__all__ = ["as_client_error", "without_values"]
+__all__ = ["as_client_error", "is_namespace_ending", "without_values"]
 
 _INTERNAL: Final = 500
 _BEGINNINGS: Final = (
@@ -46,6 +48,22 @@ def as_client_error(error: ApiError) -> ApiError:
     if error.code == _INTERNAL and not error.reason and error.message.startswith(_BEGINNINGS):
         return InvalidError(error.message, code=error.code, causes=error.causes, retry_after=error.retry_after)
     return error
+
+
+def is_namespace_ending(error: BaseException | None) -> bool:
+    """Return whether an error, its cause or all errors of a group are that a namespace is being deleted.
+
+    Example:
+        >>> from ocf.errors import ForbiddenError
+        >>> ending = ForbiddenError("forbidden", causes=[StatusCause("NamespaceTerminating", "it ends", "")])
+        >>> is_namespace_ending(ending), is_namespace_ending(ForbiddenError("forbidden"))
+        (True, False)
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_namespace_ending, error.exceptions))
+    while error is not None and not isinstance(error, ApiError):
+        error = error.__cause__
+    return error is not None and any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 
 
 # Texts of the types of field errors, k8s.io/apimachinery/pkg/util/validation/field, by the reason of the cause.

@@ -122,9 +122,8 @@ class DryRunCluster(InterceptingCluster):
     async def create(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Create as a dry run."""
-        del dry_run
-        if subresource is not None:
+        """Create as a dry run; what is only a question anyway is not a planned write."""
+        if subresource is not None or dry_run:
             return await self._inner.create(
                 manifest, field_manager=field_manager, subresource=subresource, dry_run=True
             )

@@ -42,6 +42,8 @@ class Why(StrEnum):
     """Skipped: another controller reverted our last writes, so the next write waits."""
     RECREATING = "recreating"
     """Skipped: the object is being deleted, to be created again."""
+    NAMESPACE_ENDING = "namespace ending"
+    """Skipped: the namespace of the object is being deleted, so nothing can be created in it."""
     FAILED = "failed"
     """The attempt failed."""
 

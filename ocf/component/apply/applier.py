@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster.apply_cache import LastWrite, Rewrites
-from ocf.cluster.server_errors import without_values
+from ocf.cluster.server_errors import is_namespace_ending, without_values
 from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.handover import DesiredStates, FieldHandover
@@ -73,7 +73,8 @@ class ApplyResult(NamedTuple):
         revert_message: Message about the field manager that reverts the component's writes; empty if there is
             none.
         retry_after: Time until a write that is held back is sent; None otherwise.
-        waiting: Message about an object that is deleted or being deleted, and is created later; empty otherwise.
+        waiting: Message about an object that is deleted or being deleted, and is created later, or that cannot be
+            created because its namespace is being deleted; empty otherwise.
     """
 
     live: Manifest
@@ -182,12 +183,7 @@ class Applier:
                 live, paths = await handover.hand_over(live, desired, self.get)
             applied = await self._apply_if_drifted(desired, live, intent, taken=taken)
         except OcfError as error:
-            if self._is_owner:
-                await self.get()
-            fields = immutable_fields(error) if live is not None else ()
-            cause = without_values(error) if self._has_secrets and isinstance(error, ApiError) else error
-            problem = ConfigError(immutable_problem(fields)) if fields else cause
-            raise self._failed("apply", problem) from cause
+            return await self._rejected(error, live)
         if self._is_owner and (applied.writes or taken or paths):
             self._context.owner_changed(applied.live)
         before = list(_TAKEN) if taken else []
@@ -200,6 +196,18 @@ class Applier:
             writes=applied.writes + taken + bool(paths),
             reasons=(*before, *applied.reasons),
         )
+
+    async def _rejected(self, error: OcfError, live: Manifest | None) -> ApplyResult:
+        """Return the result of a write in a namespace that is being deleted; raise an error for any other rejection."""
+        if self._is_owner:
+            await self.get()
+        if is_namespace_ending(error):
+            waiting = f'namespace "{self._key.namespace}" is being deleted: {self._entry.identity} is not created'
+            return ApplyResult(live or {}, ApplyOperation.NONE, Why.NAMESPACE_ENDING, waiting=waiting)
+        fields = immutable_fields(error) if live is not None else ()
+        cause = without_values(error) if self._has_secrets and isinstance(error, ApiError) else error
+        problem = ConfigError(immutable_problem(fields)) if fields else cause
+        raise self._failed("apply", problem) from cause
 
     async def _take_over(self, live: Manifest | None, intent: bytes) -> tuple[Manifest | None, bool]:
         """Take over what another component has applied, which counts as a write."""

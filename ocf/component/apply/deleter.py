@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation
 from ocf.cluster.protocol import Preconditions
+from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component.apply.takeover import other_applier
+from ocf.component.model.ownership import sendable
 from ocf.component.model.write_backoff import DELETED, deletes_of, record_revert, wait, written
 from ocf.errors import (
     AlreadyExistsError,
@@ -56,6 +58,7 @@ class OwnedObjectDeleter:
         self._owner = context.owned_by
         self._manager = self._owner.field_manager(component)
         self._deletes = deletes_of(self._manager)
+        self._ending: dict[str, bool] = {}
 
     def reason_to_keep(self, live: Manifest) -> str:
         """Return why an object must not be deleted or orphaned; empty if it may be.
@@ -78,6 +81,20 @@ class OwnedObjectDeleter:
     def is_applied_by_us(self, live: Manifest) -> bool:
         """Return whether this component applied an object."""
         return ManagedFields.of(live).owned_by(self._manager) is not None
+
+    async def is_left_to_kubernetes(self, live: Manifest) -> bool:
+        """Return whether the namespace of an object is being deleted.
+
+        Then Kubernetes deletes the object, in an order of its own: pods before what they need, such as a NetworkPolicy.
+        The answer is that to a dry run of a create, which needs no right to read namespaces.
+        """
+        key = ObjectKey.of(live)
+        if key.namespace and key.namespace not in self._ending:
+            try:
+                await self._cluster.create(sendable(live), field_manager=self._manager, dry_run=True)
+            except OcfError as error:
+                self._ending[key.namespace] = is_namespace_ending(error)
+        return self._ending.get(key.namespace, False)
 
     def held_back(self, live: Manifest) -> tuple[str, timedelta] | None:
         """Return why a delete waits, and how long, because another client creates the object again and again."""

@@ -122,7 +122,7 @@ async def _reconcile(entry: Registration, run: ReconcileRun) -> tuple[ResourceOu
             return _blocked(entry, f"controlled by {controller}"), None
         applied = await applier.apply(live)
         if applied.waiting:
-            return _recreating(entry, applied, run), None
+            return _waiting(entry, applied, run), None
         if applied.writes:
             run.reporter.applied(entry, applied)
         # 3. Its status, from the answer. One whose writes are being reverted is blocked, whatever its status.
@@ -169,8 +169,8 @@ def _absent(entry: Registration, run: ReconcileRun) -> ResourceOutcome:
     raise ReconcileError(run.component, problem, resource=entry.identity)
 
 
-def _recreating(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> ResourceOutcome:
-    """Return the outcome of a resource whose object is deleted, to be created again later."""
+def _waiting(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> ResourceOutcome:
+    """Return the outcome of a resource whose object cannot be created yet."""
     run.reporter.attempted(entry, applied.operation, applied.why)
     if applied.writes:
         run.reporter.deleted(entry.key, RECREATED)

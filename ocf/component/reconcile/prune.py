@@ -1,8 +1,8 @@
 """Deletion, orphaning and pruning of objects that a component does not manage any more.
 
 Only objects that exist, belong to the component and are not being deleted are deleted, in the version that was read
-(uid and resourceVersion). An object that another component of the owner applies now has moved there, and is kept.
-Every object is tried, and the errors are collected.
+(uid and resourceVersion). In a namespace that is being deleted, they are left to Kubernetes. An object that another
+component of the owner applies now has moved there, and is kept. Every object is tried, and the errors are collected.
 
 Scalers are deleted first. An autoscaler without its target would only report failures, and it would go on scaling a
 target that a finalizer holds.
@@ -33,6 +33,7 @@ __all__ = ["DeletionReason", "Pruner"]
 
 # A delete names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
 _TRIES: Final = 5
+_LEFT: Final = "its namespace is being deleted"
 _UNREGISTERED: Final = "because the component does not register it any more"
 
 
@@ -206,6 +207,8 @@ class Pruner:
         held = self._deleter.held_back(live)
         if held is not None:
             return replace(self._kept(identity, live, held[0]), why=Why.BACKING_OFF, retry_after=held[1])
+        if await self._deleter.is_left_to_kubernetes(live):
+            return ResourceOutcome(resource=identity, action=Action.UNCHANGED, detail=_LEFT)
         await self._deleter.delete(live, propagation)
         self._run.reporter.deleted(ObjectKey.of(live), reason)
         return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)

@@ -143,6 +143,8 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
         await run.extract(entry, live)
     if not deletes or outcome.report is None or outcome.report.status is not SuspensionStatus.SUSPENDED:
         return outcome
+    if await deleter.is_left_to_kubernetes(live):
+        return replace(outcome, report=_waiting_for_deletion(entry))
     await deleter.delete(live)
     run.reporter.deleted(entry.key, "on suspension")
     held = get_field(live, ("metadata", "finalizers"))

@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import Final
 
 from ocf.cluster import Cluster, PatchOptions, PatchType
+from ocf.cluster.server_errors import is_namespace_ending
 from ocf.concepts import Attempt, Clock, Event, SystemClock
 from ocf.concepts.backoff import with_jitter
 from ocf.errors import (
@@ -263,7 +264,7 @@ class EventBroadcaster:
 
     def _drop(self, why: Drop, reason: str, error: Exception | None = None) -> None:
         self._dropped[why] += 1
-        expected = error is None or (isinstance(error, ApiError) and _is_ending(error))
+        expected = error is None or (isinstance(error, ApiError) and is_namespace_ending(error))
         level = logging.DEBUG if expected else logging.WARNING
         _log.log(level, "event %s dropped: %s%s", reason, why, f": {error}" if error else "", extra={"reason": reason})
 
@@ -332,11 +333,6 @@ async def broadcasting_events(
         task.cancel()
         await asyncio.wait({task})
         await poster.close()
-
-
-def _is_ending(error: ApiError) -> bool:
-    """Return whether the namespace is being deleted, so that it accepts no more events."""
-    return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 
 
 def _reference(key: ObjectKey) -> Manifest:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from ocf.cluster import Cluster
+from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconciling
 from ocf.component.parallel import reconcile_each
 from ocf.concepts import Clock, Recorder
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 # Seconds that a report gets at least; less than the time after which the controller cancels a reconcile that timed out.
 _REPORT_TIME: Final = 10.0
+_NAMESPACE_POLL: Final = timedelta(seconds=30)
+"""When an owner is reconciled again for which the author's functions could create nothing: its namespace ends."""
 
 
 async def reconcile_owner(
@@ -102,6 +105,9 @@ class _OwnerReconcile(Generic[O]):
         except Exception as error:
             if context.pause is not None:
                 return None
+            if is_namespace_ending(error) and not context.is_ending:
+                # Kubernetes deletes what is in the namespace; what cannot be created there is not missing.
+                return _NAMESPACE_POLL
             self._show(error, finalizer)
             if self._owner is None:
                 raise

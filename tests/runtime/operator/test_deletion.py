@@ -518,3 +518,29 @@ class TestDeclaration:
         assert first - without == {patch, *deleting}
         unused = operator(deletion_order=DeletionOrder.COMPONENTS_FIRST)
         assert unused.policy_rules(parts) == without
+
+
+@pytest.mark.promise("ending-namespace", runs="a create of the author's own")
+def test_a_create_of_the_authors_own_in_a_namespace_that_ends_is_not_a_failure(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        calls: list[float] = []
+        held = {"name": "held", "namespace": "harbor", "finalizers": [HOLD]}
+        await env.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "harbor"}})
+        await env.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+        await env.cluster.delete(ObjectKey("v1", "Namespace", "harbor"))
+
+        async def components(owner: Shop, context: ReconcileContext) -> Component:
+            calls.append(now())
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new", "namespace": "harbor"}}
+            await context.cluster.create(made, field_manager="me")
+            return components_of(owner)
+
+        async with env.operating(components=components):
+            await env.create(shop())
+            await asyncio.sleep(301)
+            assert 10 <= len(calls) <= 12
+            assert await env.read_conditions(key_of()) == {}
+            events = await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
+            assert not events.items
+
+    run_test(test)
