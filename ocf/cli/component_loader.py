@@ -22,6 +22,7 @@ from ocf.lazy_types.signatures import signature_of
 from ocf.objects import ObjectKey
 from ocf.objects.documents import load_documents
 from ocf.objects.model_errors import describe_invalid
+from ocf.objects.models import validate_live
 from ocf.objects.paths import parse_path, with_field
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _owner_argument(function: Callable[[Any], object], owner: Manifest, call: st
     if model is None:
         return owner
     try:
-        return model.model_validate(owner)
+        return validate_live(owner, model)
     except ValueError as error:
         raise ConfigError(
             f"{call}: the owner is not a valid {model.__name__}: {describe_invalid(error) or error}"

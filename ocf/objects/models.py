@@ -14,18 +14,22 @@ Models are also copied this way, because dumping and validating a model is much 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast, get_origin
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast, get_origin
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel, ErrorDetails
 from ocf.objects.documents import load_document
-from ocf.objects.manifest import Manifest
+from ocf.objects.manifest import Manifest, copy_json
 from ocf.objects.model_errors import navigable, problems_of, seen_at, unknown_field
 from ocf.objects.model_fields import holds_quantity, place_of
 from ocf.objects.paths import FieldPath, get_field
 
-__all__ = ["copy_model", "quantities_as_text", "read_base", "read_live", "write_model"]
+__all__ = ["copy_model", "quantities_as_text", "read_base", "read_live", "validate_live", "write_model"]
+
+# The fields that every object has, whether its model names them or not.
+_HEAD: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
@@ -76,8 +80,9 @@ def _require_kind(manifest: Manifest, api_version: str, kind: str) -> None:
 def read_live(manifest: Manifest, model: type[ModelT], *, keep_unknown: bool = False) -> ModelT:
     """Return an object that the API server sent as a model, tolerating deviations.
 
-    Unknown fields are ignored or kept, and a required field that is missing or null gets the zero value of its type, as
-    in a Go client. A number in a quantity field is read as text, because custom resources may contain one.
+    Unknown fields are kept, or read as the model is configured: models of the client ignore them. A required field that
+    is missing or null gets the zero value of its type, as in a Go client. A number in a quantity field is read as text,
+    because custom resources may contain one.
 
     Args:
         manifest: The live object; it is not changed.
@@ -93,7 +98,9 @@ def read_live(manifest: Manifest, model: type[ModelT], *, keep_unknown: bool = F
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(manifest, extra="allow" if keep_unknown else "ignore")
+        if keep_unknown or _is_of_client(model):
+            return model.model_validate(manifest, extra="allow" if keep_unknown else "ignore")
+        return validate_live(manifest, model)
     except ValidationError as error:
         errors = error.errors()
     empty = {navigable(details["loc"], manifest) for details in errors if _is_empty(details)}
@@ -106,6 +113,53 @@ def read_live(manifest: Manifest, model: type[ModelT], *, keep_unknown: bool = F
     for path in empty:
         manifest = _with_value(manifest, path, _zero(place_of(model, path).annotation))
     return read_live(manifest, model, keep_unknown=keep_unknown)
+
+
+def validate_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
+    """Return an object that the API server sent as a model of the author, read as the model is configured.
+
+    So unknown fields are ignored, kept or rejected by each of its models by itself. Only these are tolerated although a
+    model forbids them: the fields that every object has, and in models of the client those of a newer API server. A
+    strict model reads a text where JSON has no other type, such as for a time.
+
+    Args:
+        manifest: The live object; it is not changed.
+        model: The model of its kind.
+
+    Raises:
+        pydantic.ValidationError: If the model does not accept the object.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(manifest)
+    except ValidationError as error:
+        tolerated = _tolerated(error.errors(), manifest, model)
+        if tolerated:
+            return validate_live(_without(manifest, tolerated), model)
+        with contextlib.suppress(ValidationError, TypeError, ValueError):
+            return model.model_validate_json(json.dumps(manifest))
+        raise
+
+
+def _tolerated(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> set[FieldPath]:
+    """Return the forbidden fields that are read all the same."""
+    forbidden = {navigable(one["loc"], manifest) for one in errors if one["type"] == "extra_forbidden"}
+    return {path for path in forbidden if path[:-1] == () and path[0] in _HEAD} | {
+        path for path in forbidden if _is_of_client(place_of(model, path[:-1]).annotation)
+    }
+
+
+def _is_of_client(model: object) -> bool:
+    return isinstance(model, type) and model.__module__.split(".")[0] == "kubernetes"
+
+
+def _without(manifest: Manifest, paths: Collection[FieldPath]) -> Manifest:
+    """Return a copy without some fields."""
+    copy: Manifest = copy_json(manifest)
+    for *above, name in paths:
+        del get_field(copy, tuple(above))[name]
+    return copy
 
 
 def _is_empty(details: ErrorDetails) -> bool:

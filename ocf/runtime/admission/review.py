@@ -21,6 +21,7 @@ from ocf.objects import Manifest, copy_json, read_live, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.objects.json_changes import merge_changes, same_json
 from ocf.objects.model_errors import field_errors_of
+from ocf.objects.models import validate_live
 from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
 from ocf.runtime.running_function import name_of, running_function
 
@@ -237,7 +238,7 @@ def _problems(model: type[BaseModel], manifest: Manifest) -> list[FieldError]:
     from pydantic import ValidationError
 
     try:
-        model.model_validate(manifest, extra="ignore")
+        validate_live(manifest, model)
     except ValidationError as error:
         return field_errors_of(error.errors(), manifest)
     raise _WebhookError(f"{model.__name__} is not deterministic: it rejected and then accepted the same object")

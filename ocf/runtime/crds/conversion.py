@@ -19,6 +19,7 @@ from ocf.objects import Manifest, read_live
 from ocf.objects.json_changes import merge_changes, same_json
 from ocf.objects.manifest import PREFIX
 from ocf.objects.model_errors import describe_invalid
+from ocf.objects.models import validate_live
 from ocf.objects.paths import get_field
 from ocf.runtime.crds.model_manifests import write_nullable
 from ocf.runtime.running_function import name_of, running_function
@@ -112,11 +113,11 @@ class _Run:
         head["metadata"] = self._manifest.get("metadata") or {}
         try:
             kept = _content(json.loads(saved))
-            then = target.model_validate({**kept, **head})
+            then = validate_live({**kept, **head}, target)
             source = self._called(self._back, then, self._step.source)
             base = _content(self._written(self._called(self._forth, source, self._step.target)))
             merged: Manifest = merge_changes(kept, base, self.content)
-            read = target.model_validate({**merged, **head})
+            read = validate_live({**merged, **head}, target)
             mapped = _content(self._written(self._called(self._back, read, self._step.source)))
         except (ValueError, TypeError, AttributeError, RecursionError, ManifestError):  # a user may have edited it
             return self.content

@@ -10,7 +10,7 @@ from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.model_errors import describe_invalid
-from ocf.objects.models import quantities_as_text
+from ocf.objects.models import quantities_as_text, validate_live
 from ocf.runtime.crds.versioned_resource import VersionedResource
 from ocf.runtime.crds.versions import resource_of, resource_version
 
@@ -79,7 +79,7 @@ class OwnerType(Generic[O]):
         return OwnerType(api_version, found.kind, model, given.definition, given)
 
     def read(self, manifest: Manifest) -> O:
-        """Read an owner.
+        """Read an owner as its models are configured: `extra` says of each what becomes of unknown fields.
 
         Args:
             manifest: The live object; not changed.
@@ -95,7 +95,7 @@ class OwnerType(Generic[O]):
         from pydantic import ValidationError
 
         try:
-            return cast("O", cast("type[BaseModel]", self.model).model_validate(manifest, extra="ignore"))
+            return cast("O", validate_live(manifest, cast("type[BaseModel]", self.model)))
         except ValidationError as error:
             fixed = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
             if fixed is not manifest:
