@@ -276,8 +276,8 @@ def closed(**fields: Any) -> Manifest:
 
 
 READ: Final = {
-    "an alias": (closed(spec={"sizeLimit": 3}), Closed(spec=Strict(size=3))),
-    "the name of a field": (closed(spec={"size": 3}), Closed(spec=Strict(size=3))),
+    "an alias": (closed(spec={"sizeLimit": 3}), Closed(spec=Strict.model_validate({"size": 3}))),
+    "the name of a field": (closed(spec={"size": 3}), Closed(spec=Strict.model_validate({"size": 3}))),
     "a time in a strict model": (
         closed(spec={"since": "2026-01-31T12:00:00Z"}),
         Closed(spec=Strict(since=datetime(2026, 1, 31, 12, tzinfo=UTC))),

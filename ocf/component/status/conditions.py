@@ -211,8 +211,9 @@ def converging_condition(
     message = _joined(report for report, each in zip(reports, reasons, strict=True) if SEVERITY.get(each) == severity)
     previous = context.previous
     grade = _graded(observations) if grace_is_over(previous, grace_period, context.now) else None
-    if previous.reason in OUTSIDE_CONVERGENCE:
-        # Even from False to False: the time spent suspended or waiting does not count as converging.
+    if previous.reason in OUTSIDE_CONVERGENCE or (grace_period and _is_ahead(previous, context.now)):
+        # Even from False to False: the time spent suspended or waiting does not count as converging. A start in the
+        # future, after a clock was set back, counts as now: otherwise the period would end late by as much.
         context = replace(context, previous=replace(previous, last_transition_time=""))
     elif previous.reason in STICKY and reason in PROGRESSING:
         reason = previous.reason
@@ -254,6 +255,11 @@ def suspending_condition(reports: Sequence[StatusReport[SuspensionStatus]], cont
         return context.next(Reason.SUSPENDED, "All resources are suspended.", ready=True)
     message = _joined(report for report in reports if report.status is furthest)
     return context.next(Reason(furthest), message, ready=False)
+
+
+def _is_ahead(condition: Condition, now: datetime) -> bool:
+    since = condition.last_transition_time
+    return bool(since) and parse_time(since) > now
 
 
 def _deadline(condition: Condition, grace_period: timedelta) -> datetime:

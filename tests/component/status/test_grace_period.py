@@ -38,6 +38,31 @@ async def test_the_requeue_finds_the_end_of_the_period(env: Env, web: deployment
     assert third.requeue_after is None
 
 
+@pytest.mark.parametrize("ahead", [timedelta(seconds=1), timedelta(hours=1), timedelta(days=400)], ids=str)
+async def test_a_period_that_begins_in_the_future_begins_now(
+    env: Env, web: deployment.Resource, ahead: timedelta
+) -> None:
+    """The clock was set back, or is behind that of the replica that led before."""
+    await env.reconcile(with_grace(web))
+    env.clock.jump(env.clock.now() - ahead)
+    again = await env.reconcile(with_grace(web))
+    assert again.requeue_after == timedelta(minutes=5, seconds=1)
+    before = (await env.condition())["lastTransitionTime"]
+    env.clock.advance(timedelta(minutes=2))
+    assert (await env.reconcile(with_grace(web))).requeue_after == timedelta(minutes=3, seconds=1)
+    assert (await env.condition())["lastTransitionTime"] == before
+    env.clock.advance(timedelta(minutes=3, seconds=1))
+    assert (await env.reconcile(with_grace(web))).condition.reason is Reason.DOWN
+
+
+async def test_without_a_period_the_time_of_a_transition_stays(env: Env, web: deployment.Resource) -> None:
+    await env.reconcile(with_grace(web, minutes=0))
+    before = await env.condition()
+    env.clock.jump(env.clock.now() - timedelta(hours=1))
+    await env.reconcile(with_grace(web, minutes=0))
+    assert await env.condition() == before
+
+
 async def test_resuming_restarts_the_period(env: Env, web: deployment.Resource) -> None:
     await env.reconcile(with_grace(web))
     await env.reconcile(with_grace(web, suspended=True))
