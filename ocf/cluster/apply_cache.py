@@ -116,6 +116,7 @@ class ApplyCache:
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
     _unstored: OrderedDict[tuple[str, str], UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
     _refusals: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict, init=False, repr=False)
+    _reserved: Mapping[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False)
     _conditions: OrderedDict[str, dict[str, _Claim]] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
@@ -241,12 +242,21 @@ class ApplyCache:
                 self._refusals.popitem(last=False)
         return reason != before
 
-    def claim_condition(self, uid: str, operator: str, name: str, *, assigned: bool = False) -> str:
-        """Record that an operator sets a condition of an object, unless another one of this process does.
+    def reserve_conditions(self, reserved: Mapping[tuple[str, str, str], str]) -> None:
+        """Replace the conditions that operators of the process declare, so that no other one sets them meanwhile.
+
+        Args:
+            reserved: Group and kind of the owners, and type of the condition, to the name of the operator.
+        """
+        self._reserved = reserved
+
+    def claim_condition(self, key: ObjectKey, uid: str, operator: str, name: str, *, assigned: bool = False) -> str:
+        """Record that an operator sets a condition of an object, unless another one of the process sets or declares it.
 
         A type that begins with the name of an operator and a slash is always its own.
 
         Args:
+            key: The object.
             uid: The object's uid.
             name: The type of the condition.
             assigned: Whether it was assigned in the list of all conditions, and not set by its type.
@@ -254,6 +264,9 @@ class ApplyCache:
         Returns:
             The name of the other operator; empty if there is none.
         """
+        declared = self._reserved.get((*key.group_kind, name), operator)
+        if declared != operator:
+            return declared
         known = self._conditions.setdefault(uid, {})
         self._conditions.move_to_end(uid)
         while len(self._conditions) > self.limit:
@@ -264,19 +277,18 @@ class ApplyCache:
         known[name] = _Claim(operator, assigned)
         return ""
 
-    def release_conditions(self, uid: str, operator: str, *, kept: Collection[str], present: Collection[str]) -> None:
+    def release_conditions(self, uid: str, operator: str, *, kept: Collection[str], assigned: Collection[str]) -> None:
         """Drop the conditions of an object that an operator has set before and does not set any more.
 
-        An operator may assign a condition again as it is stored, or only leave it in the list. Both look the same, so a
-        condition that was assigned is kept until it is gone from the status.
+        A condition that was assigned in the list is kept for as long as the operator assigns it again.
 
         Args:
             uid: The object's uid.
             kept: The types of the conditions that it sets.
-            present: The types of all conditions in the status.
+            assigned: The types of the conditions that it has assigned, also with the values that are stored.
         """
         known = self._conditions.get(uid, {})
         ours = [name for name, one in known.items() if one.operator == operator and name not in kept]
         for name in ours:
-            if not known[name].assigned or name not in present:
+            if not known[name].assigned or name not in assigned:
                 del known[name]

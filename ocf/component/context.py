@@ -270,13 +270,15 @@ class ReconcileContext:
 
     def release_conditions(self) -> None:
         """Leave the conditions that were not set in this reconcile, which is complete, to other operators."""
-        owner, present = self.owned_by, {one["type"] for one in self._changes.conditions}
-        self._cluster.apply_cache.release_conditions(owner.uid, owner.operator, kept=self._claimed, present=present)
+        owner, changes = self.owned_by, self._changes
+        assigned = {one["type"] for one in changes.conditions} - changes.untouched_types
+        self._cluster.apply_cache.release_conditions(owner.uid, owner.operator, kept=self._claimed, assigned=assigned)
 
     def _claim(self, name: str, *, assigned: bool = False) -> str:
         """Record that this operator sets a condition; return a problem if another one of the process does already."""
         owner = self.owned_by
-        other = self._cluster.apply_cache.claim_condition(owner.uid, owner.operator, name, assigned=assigned)
+        cache = self._cluster.apply_cache
+        other = cache.claim_condition(owner.key, owner.uid, owner.operator, name, assigned=assigned)
         if not other:
             self._claimed.add(name)
             return ""
@@ -352,8 +354,11 @@ class ReconcileContext:
         return self._open_changes.changed_types
 
     def clear_failure(self, name: str) -> None:
-        """Remove a condition that `fail` has set in an earlier reconcile; one that was set in this reconcile stays."""
-        self._open_changes.remove_failure(name)
+        """Remove a condition that `fail` has set in an earlier reconcile; one that was set in this reconcile stays.
+
+        A type with the name of this operator is its own, so it is removed whatever another client has made of it.
+        """
+        self._open_changes.remove_failure(name, whatever=name.startswith(f"{self.owned_by.operator}/"))
 
     def shows(self, problem: str) -> bool:
         """Return whether a condition that was set in this reconcile contains the text of a failure."""

@@ -212,6 +212,23 @@ async def test_a_condition_that_is_assigned_unchanged_stays_with_its_operator(en
         assert await env.condition("Ready") == before
 
 
+@pytest.mark.promise("several-operators", runs="an assigned condition that is left in the list, in three ways")
+@pytest.mark.parametrize("second", [sets("Ready", "False"), lists("Ready"), stages("Ready")], ids=WAYS)
+@pytest.mark.parametrize("keeps", ["alone", "in a new list"])
+async def test_an_assigned_condition_that_is_only_left_in_the_list_is_free(
+    env: Env, second: Setting, keeps: str
+) -> None:
+    def leave(context: ReconcileContext) -> None:
+        if keeps == "in a new list":
+            context.status["conditions"] = [*context.status["conditions"]]
+
+    await report(env, "shops", lists("Ready"))
+    await report(env, "shops", leave)
+    await report(env, "malls", second)
+    with pytest.raises(ConfigError, match='operators "malls" and "shops" both set the condition "Ready"'):
+        await report(env, "shops", lists("Ready"))
+
+
 async def test_an_assigned_condition_that_is_removed_is_free(env: Env) -> None:
     def remove(context: ReconcileContext) -> None:
         context.status["conditions"] = [one for one in context.status["conditions"] if one["type"] != "Ready"]

@@ -56,6 +56,7 @@ class StatusChanges:
     def __init__(self, stored: Manifest) -> None:
         self.stored: Final = stored
         self.status: Final[dict[str, Any]] = copy_json(stored)
+        self._copies: Final = self.conditions
         self._set: dict[str, Manifest] = {}
         self._removed: set[str] = set()
         self._problems: list[FieldProblem] = []
@@ -80,6 +81,12 @@ class StatusChanges:
     def assigned_types(self) -> frozenset[str]:
         """Types of the conditions that were changed in `status` only."""
         return self.changed_types - self._set.keys()
+
+    @property
+    def untouched_types(self) -> frozenset[str]:
+        """Types of the conditions that are in the list as they were read, and not even assigned again."""
+        copies = {id(one) for one in self._copies}
+        return frozenset(one["type"] for one in self.conditions if id(one) in copies and one in self.stored_conditions)
 
     def set_condition(self, condition: Manifest) -> None:
         """Set a condition; it replaces the one of its type, at its place."""
@@ -123,11 +130,17 @@ class StatusChanges:
         parts = {StatusPart("conditions", name) for name in types}
         return parts | {StatusPart(name) for name in changed - {"conditions"}}
 
-    def remove_failure(self, name: str) -> None:
-        """Remove a stored condition whose reason is `Error`, unless it was changed."""
+    def remove_failure(self, name: str, *, whatever: bool = False) -> None:
+        """Remove a stored condition whose reason is `Error`, unless it was changed.
+
+        Args:
+            whatever: Whether it is removed whatever its reason is, unless it was assigned.
+        """
         self._require_list()
         failure = find_condition(self.stored_conditions, name)
-        if failure is not None and failure.get("reason") == Reason.ERROR and name not in self.changed_types:
+        if failure is None or name in self.changed_types:
+            return
+        if failure.get("reason") == Reason.ERROR or (whatever and name in self.untouched_types):
             self.remove_condition(name)
 
     def remove_condition(self, name: str) -> None:

@@ -158,6 +158,8 @@ class Manager:
             cache = await stack.enter_async_context(self._cache(cluster))
             self._controllers = tuple([await self._controller(each, cache, cluster, stack) for each in self._operators])
             stack.callback(self._end_term)
+            stack.callback(cluster.apply_cache.reserve_conditions, {})
+            cluster.apply_cache.reserve_conditions(_declared_conditions(self._operators))
             self._set_cache(cache)
             yield _Term(cache, self._controllers, self.health, self._started)
 
@@ -269,6 +271,11 @@ def _shared_conditions(operators: Sequence[Operator[Any]]) -> list[str]:
         if one.owner_group_kind == other.owner_group_kind
         for name in sorted(one.declared_conditions & other.declared_conditions)
     ]
+
+
+def _declared_conditions(operators: Sequence[Operator[Any]]) -> dict[tuple[str, str, str], str]:
+    """Return which operator declares a condition of a kind of owners; a component of another one must not have it."""
+    return {(*one.owner_group_kind, name): one.name for one in operators for name in one.declared_conditions}
 
 
 class _ProcessMetrics:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import ApplyCache, Request, Verb
+from ocf.cluster import ApplyCache, ListOptions, Request, Subresource, Verb
 from ocf.errors import BuildError
 from ocf.primitives import configmap
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
@@ -176,3 +176,112 @@ class TestOneProcess:
     def test_a_name_that_is_not_a_dns_label_is_rejected(self, name: str) -> None:
         with pytest.raises(BuildError, match=f'name "{name}": '):
             self.operator(name)
+
+
+def owning(condition: str) -> Callable[[Shop], Component]:
+    """Return a function that makes a component with this condition."""
+    return lambda _: component.Builder("web", condition_type=condition).build()
+
+
+@pytest.mark.promise(
+    "several-operators", runs="a component with the failure condition of another operator, in one process"
+)
+@pytest.mark.parametrize("first", ["shops", "malls"])
+def test_a_component_does_not_hide_the_failures_of_another_operator(run_test: RunTest, first: str) -> None:
+    """Whichever reconciles first, and also before the other one has failed."""
+
+    async def test(env: Env) -> None:
+        failing = {"fails": False}
+
+        def sometimes(_: Shop) -> tuple[Component, ...]:
+            if failing["fails"]:
+                raise ValueError("secret")
+            return ()
+
+        shops = env.operator(name="shops", components=owning("Reconciled"))
+        malls = env.operator(name="malls", components=sometimes, failure_condition="Reconciled")
+        operators = [shops, malls] if first == "shops" else [malls, shops]
+        await env.create(shop())
+        async with running(env.cluster, *operators, options=env.options()):
+            await asyncio.sleep(60)
+            both = 'operators "malls" and "shops" both set the condition "Reconciled" of example.com/v1/Shop/'
+            conditions = await env.read_conditions(key_of())
+            assert both in conditions["shops/Reconciled"]["message"]
+            assert "Reconciled" not in conditions
+            failing["fails"] = True
+            await env.edit(key_of(), {"spec": {"motto": "again"}})
+            await asyncio.sleep(HOUR)
+            conditions = await env.read_conditions(key_of())
+            assert (conditions["Reconciled"]["status"], conditions["Reconciled"]["reason"]) == ("False", "Error")
+            assert both in conditions["shops/Reconciled"]["message"]
+
+    run_test(test)
+
+
+SPOILT: Final = {
+    "another status": {"status": "True"},
+    "another reason": {"reason": "Fine"},
+    "another message": {"message": "all is well"},
+    "another reason and status": {"status": "True", "reason": "Fine"},
+    "removed": None,
+}
+
+
+@pytest.mark.promise(
+    "failure-shown", runs="a failure condition that another client spoils in 5 ways, while reconciles fail or not"
+)
+@pytest.mark.parametrize("fails", [True, False], ids=["failing", "in order"])
+@pytest.mark.parametrize("change", SPOILT.values(), ids=SPOILT)
+def test_a_failure_condition_that_another_client_changes_is_put_right(
+    run_test: RunTest, change: Manifest | None, *, fails: bool
+) -> None:
+    """At once, and although no other reconcile is due."""
+    failed = {"type": "shops/Reconciled", "status": "False", "reason": "Error", "message": "it fails"}
+
+    async def test(env: Env) -> None:
+        operator = env.operator(name="shops", components=fail if fails else owning("WebReady"))
+        await env.create(shop())
+        async with running(env.cluster, operator, options=env.options()):
+            await asyncio.sleep(HOUR)
+            before = await env.read_conditions(key_of())
+            live = await env.cluster.get(key_of())
+            conditions = {**before, "shops/Reconciled": {**before.get("shops/Reconciled", failed), **(change or {})}}
+            if change is None:
+                del conditions["shops/Reconciled"]
+            live["status"] = {**(live.get("status") or {}), "conditions": [*conditions.values()]}
+            await env.cluster.update(live, field_manager="other", subresource=Subresource.STATUS)
+            await asyncio.sleep(60)
+            after = await env.read_conditions(key_of())
+            assert after.keys() == before.keys()
+            for name, one in after.items():
+                assert {**one, "lastTransitionTime": ""} == {**before[name], "lastTransitionTime": ""}
+
+    run_test(test)
+
+
+def test_operators_of_two_processes_that_share_a_condition_are_told(run_test: RunTest) -> None:
+    """Each sees the value of the other one, backs off, and names the field manager of the other one in an event.
+
+    Elsewhere they overwrite each other without end: https://github.com/kubernetes-sigs/cluster-api/issues/3260.
+    """
+
+    async def test(env: Env) -> None:
+        gateways = [RecordingCluster(env.cluster, apply_cache=ApplyCache()) for _ in range(2)]
+        shops = env.operator(name="shops", components=owning("Reconciled"))
+        malls = env.operator(name="malls", components=fail, failure_condition="Reconciled")
+        await env.create(shop())
+        async with (
+            running(gateways[0], shops, options=env.options()),
+            running(gateways[1], malls, options=env.options()),
+        ):
+            await asyncio.sleep(HOUR)
+            writes = [one for each in gateways for one in each.requests if not one.verb.is_read and one.kind == "Shop"]
+            assert len(writes) <= 20
+            found = await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
+            notes = [one["note"] for one in found.items if one["reason"] == "StatusReverted"]
+            assert notes
+            assert all('condition "Reconciled" of the status is reverted repeatedly' in note for note in notes)
+            assert any("malls" in note or "shops" in note for note in notes)
+            assert len(notes) <= 6
+
+    run_test(test)
