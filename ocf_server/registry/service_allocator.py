@@ -50,6 +50,9 @@ def allocate(store: Storage, new: Manifest, live: Manifest | None, *, dry_run: b
         raise invalid("Service", name, [FieldProblem(error.path, error.message) for error in errors])
     if before is not None:
         _drop_unused(spec, before)
+    if spec["type"] == _EXTERNAL:
+        # The API server validates it, and stores it for no such Service.
+        _remove(spec, "internalTrafficPolicy")
     new["spec"] = {key: value for key, value in spec.items() if value or key not in _OMITTED}
 
 
