@@ -128,13 +128,14 @@ async def _diffs(
 
     source, owners = await load_owners(target, file, changes, definitions)
     operator = source.operator.name if source.operator is not None else DEFAULT_OPERATOR
+    former = source.operator.former_managers if source.operator is not None else ()
     found: list[_Found] = []
     async with await connect(*address) as cluster:
         for owner in owners:
             live = await _with_live_metadata(owner, cluster, source)
             components = await source.components(live)
             with _progress(sum(len(each.entries) for each in components)) as seen:
-                diffs = await dry_run(components, live, cluster, operator=operator, seen=seen)
+                diffs = await dry_run(components, live, cluster, operator=operator, former_managers=former, seen=seen)
             name = owner_name(owner)
             found += [_Found(name, component, each) for component, each in zip(components, diffs, strict=True)]
     return found

@@ -10,7 +10,7 @@ from ocf.component.context import ReconcileContext, reconciling
 from ocf.component.deletion import CleanupPending, DeletionOrder
 from ocf.component.diff import ComponentDiff, diff
 from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, finalize
-from ocf.component.model.resource_options import Conflicts, Participation
+from ocf.component.model.resource_options import Adoption, Conflicts, Participation
 from ocf.component.parallel import reconcile_all
 from ocf.component.reconcile.prerequisites import Prerequisite, depends_on
 from ocf.component.status.conditions import Condition
@@ -20,6 +20,7 @@ from ocf.component.summary import describe, summarize
 
 __all__ = [
     "BEFORE_SUSPENSION",
+    "Adoption",
     "Builder",
     "CleanupPending",
     "Component",

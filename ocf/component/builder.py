@@ -11,9 +11,10 @@ from typing import Self, Unpack, cast
 from ocf.component.component import Component
 from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems
+from ocf.component.model.former_managers import pattern_problems
 from ocf.component.model.owner_labels import recommended_labels, selector_labels
 from ocf.component.model.registration import Registration, is_builder, is_resource
-from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
+from ocf.component.model.resource_options import Adoption, EffectiveOptions, Lifecycle, ResourceOptions
 from ocf.component.reconcile.prerequisites import Prerequisite
 from ocf.concepts import Resource
 from ocf.concepts.resource import ObjectDefaults, ResourceBuilder
@@ -54,6 +55,7 @@ class Builder:
         self._registered: list[tuple[Resource | ResourceBuilder, EffectiveOptions]] = []
         self._common = NO_METADATA
         self._namespace = ""
+        self._adoption: Adoption | None = None
         self._problems: list[str] = []
         self._owner = owner if isinstance(owner, ObjectKey) else None
         if self._owner is not None:
@@ -175,6 +177,38 @@ class Builder:
         self._made = replace(self._made, prunes=True)
         return self
 
+    def with_adoption(self, adoption: Adoption) -> Self:
+        """Set whether objects that exist already, and that no component of the owner has created, are adopted.
+
+        An adopted object is changed, gets the owner reference, and is deleted with the owner; an event names it. One
+        that must not be adopted is left as it is, and blocks its resource; the condition names it and what to do.
+
+        Args:
+            adoption: `Adoption.ALWAYS`, the default; `Adoption.LABELLED`, only with a label that names the owner; or
+                `Adoption.NEVER`. The option `adopt` of a resource wins.
+        """
+        try:
+            self._adoption = Adoption(adoption)
+        except ValueError:
+            self._problems.append(f'with_adoption must be one of {", ".join(Adoption)}, got "{adoption}"')
+        return self
+
+    def with_former_managers(self, *managers: str) -> Self:
+        """Take over the fields of field managers that wrote the objects before and do not any more.
+
+        Without it, a field that such a writer has set stays for ever, also one that the component has set, too, and
+        drops later. What they own becomes the component's own, once per object, and the apply that follows removes what
+        the component does not declare. An event names the managers and these fields, and a diff shows them beforehand.
+
+        Args:
+            managers: Names, as in `metadata.managedFields`, or patterns with `*` and `?`: `kubectl-client-side-apply`,
+                `helm`, `shop-operator-*`. A label of the object, `ocf.dev/taken-over.<name>`, remembers each that was
+                taken over; what it writes later stays.
+        """
+        self._problems += pattern_problems(managers)
+        self._made = replace(self._made, former_managers=(*self._made.former_managers, *managers))
+        return self
+
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
         """Set whether the component is suspended; the last call wins.
 
@@ -240,7 +274,8 @@ class Builder:
         entries: list[Registration] = []
         for given, options in self._registered:
             try:
-                entry = Registration.of(self._built(given), options)
+                adopt = options.adopt or self._adoption
+                entry = Registration.of(self._built(given), replace(options, adopt=adopt) if adopt else options)
             except BuildError as error:
                 problems += error.problems
             else:

@@ -70,6 +70,7 @@ class Component:
         suspended: Whether it is suspended.
         published: Whether its condition is written to the owner, or only returned and aggregated.
         prunes: Whether objects that it applied earlier and does not register now are deleted.
+        former_managers: Field managers whose fields it takes over once, by name or pattern.
         grace_period: Time until a component that is not ready becomes degraded or down; zero for no limit.
         poll_interval: Time until the next reconcile while it waits for something that may come without an event.
         handler_timeout: Timeout of one handler call; None for no limit.
@@ -83,6 +84,7 @@ class Component:
     suspended: bool = False
     published: bool = True
     prunes: bool = False
+    former_managers: tuple[str, ...] = ()
     grace_period: timedelta = timedelta(0)
     poll_interval: timedelta = timedelta(seconds=10)
     handler_timeout: timedelta | None = None
@@ -271,8 +273,7 @@ class Component:
 
     def _new_run(self, context: ReconcileContext, scaling: ScaleTargets = _NO_TARGETS) -> ReconcileRun:
         reporter = Reporter(self.name, self.condition_type, context)
-        manager = context.owned_by.field_manager(self.name)
-        return ReconcileRun(self.name, manager, context, scaling, self.handler_timeout, reporter)
+        return ReconcileRun(self.name, context, scaling, self.handler_timeout, reporter, self.former_managers)
 
     async def _scale_targets(self) -> ScaleTargets:
         naming = partial(failing, self.name, "find scale target of")

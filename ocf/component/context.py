@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 from ocf.cluster import Cluster
 from ocf.component.author_code import GateAnswers
 from ocf.component.model.claims import Claims
+from ocf.component.model.former_managers import pattern_problems
 from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
 from ocf.component.owner_status import (
     FINALIZER_EVENT,
@@ -35,7 +36,7 @@ from ocf.component.status.reasons import Reason
 from ocf.component.status.status_changes import StatusChanges
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.recorder import NullRecorder
-from ocf.concepts.tracing import SpanStart, object_attributes, spanning
+from ocf.concepts.tracing import SpanAttributes, SpanStart, object_attributes, spanning
 from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError, ReconcileError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
@@ -54,6 +55,7 @@ async def reconciling(
     cluster: Cluster,
     *,
     operator: str = DEFAULT_OPERATOR,
+    former_managers: Sequence[str] = (),
     clock: Clock | None = None,
     recorder: Recorder | None = None,
     pause_field: str = "",
@@ -65,6 +67,8 @@ async def reconciling(
         cluster: The cluster of the objects.
         operator: Name of the operator, a DNS label. It is part of the field managers, the finalizers and the condition
             of the clean-up: of programs that reconcile owners of the same kind, each needs a name of its own.
+        former_managers: Field managers, by name or pattern, whose fields each component takes over once, in addition to
+            its own `Builder.with_former_managers`.
         clock: Clock for the time of the reconcile; the system clock by default.
         recorder: Receives attempts, events and conditions; by default they are discarded.
         pause_field: A field of the owner that pauses it while it is true, `spec.paused`, beside the annotation
@@ -80,10 +84,11 @@ async def reconciling(
             status is written; those fields keep their stored values.
         ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
-    _require_arguments(owner, cluster, operator)
+    _require_arguments(owner, cluster, operator, former_managers)
     manifest = owner if isinstance(owner, dict) else write_model(owner)
     pausing = pause_path(pause_field)
     context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator, pause_field=pausing)
+    context.former_managers = tuple(former_managers)
     with spanning(_span, context):
         try:
             yield context
@@ -107,17 +112,12 @@ async def reconciling(
 
 def _span(context: ReconcileContext) -> SpanStart:
     owner = context.owned_by
-    return SpanStart(
-        name=f"reconcile {owner.key.kind}",
-        attributes={
-            **object_attributes("ocf.owner", owner.key),
-            "ocf.owner.uid": owner.uid,
-            "ocf.owner.generation": owner.generation,
-        },
-    )
+    own: SpanAttributes = {"ocf.owner.uid": owner.uid, "ocf.owner.generation": owner.generation}
+    attributes = {**object_attributes("ocf.owner", owner.key), **own}
+    return SpanStart(name=f"reconcile {owner.key.kind}", attributes=attributes)
 
 
-def _require_arguments(owner: object, cluster: object, operator: str) -> None:
+def _require_arguments(owner: object, cluster: object, operator: str, former_managers: Sequence[str]) -> None:
     problems: list[str] = []
     if not isinstance(owner, dict):
         from pydantic import BaseModel
@@ -129,6 +129,7 @@ def _require_arguments(owner: object, cluster: object, operator: str) -> None:
         found = "None" if cluster is None else f"an object of type {type(cluster).__name__}"
         problems.append(f"cluster must be a Cluster, got {found}")
     problems += [f'operator "{operator}": {problem}' for problem in dns_label(operator)]
+    problems += pattern_problems(former_managers)
     if problems:
         raise ConfigError(f"reconciling: {'; '.join(problems)}")
 
@@ -150,6 +151,7 @@ class ReconcileContext:
         gates: Answers of the gates of the components in this reconcile.
         pause: What pauses the owner, so that nothing is written for it; None if it is not paused.
         read_latest: Returns the owner as it is known now, without a request, or None if it has not changed.
+        former_managers: Field managers whose fields every component takes over once, by name or pattern.
     """
 
     def __init__(
@@ -176,6 +178,7 @@ class ReconcileContext:
         self.elapsed: Final = clock.elapsed()
         self.claims: Final = Claims()
         self.gates: Final = GateAnswers()
+        self.former_managers: tuple[str, ...] = ()
         self._problems: list[str] = []
         self._unpublished: dict[str, Condition] = {}
         self._claimed: set[str] = set()

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.component.component import Component
-from ocf.component.context import reconciling
+from ocf.component.context import ReconcileContext, reconciling
 from ocf.component.dry_run_cluster import DryRunCluster, PlannedWrite
-from ocf.component.model.ownership import DEFAULT_OPERATOR, SECOND, Owner
+from ocf.component.model.ownership import DEFAULT_OPERATOR
 from ocf.component.model.registration import Registration, find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.pause import without_pause
@@ -175,6 +175,7 @@ async def diff(
     cluster: Cluster,
     *,
     operator: str = DEFAULT_OPERATOR,
+    former_managers: Sequence[str] = (),
     clock: Clock | None = None,
     seen: Callable[[ObjectKey], None] | None = None,
 ) -> tuple[ComponentDiff, ...]:
@@ -187,6 +188,7 @@ async def diff(
         owner: The owner as read from the cluster.
         cluster: The cluster of the objects; it receives reads and dry runs.
         operator: Name of the operator that reconciles them, as for `reconciling`.
+        former_managers: Field managers whose fields are taken over, as for `reconciling`.
         clock: Clock for the time of the reconcile; the system clock by default.
         seen: Called with each object that is read, for a progress display.
 
@@ -200,7 +202,9 @@ async def diff(
     found: list[ComponentDiff] = []
     dry_run = DryRunCluster(cluster, seen=seen)
     running = without_field(without_pause(owner, operator), ("metadata", "deletionTimestamp"))
-    async with reconciling(running, dry_run, operator=operator, clock=clock) as context:
+    async with reconciling(
+        running, dry_run, operator=operator, former_managers=former_managers, clock=clock
+    ) as context:
         for component in components:
             component.announce(context)
         for component in components:
@@ -210,18 +214,21 @@ async def diff(
                 result = await component.reconcile(context)
             except ReconcileError as error:
                 problem = error.problem
-            found.append(_component_diff(component, context.owned_by, dry_run, result, problem))
+            found.append(_component_diff(component, context, dry_run, result, problem))
     return tuple(found)
 
 
 def _component_diff(
-    component: Component, owner: Owner, dry_run: DryRunCluster, result: Result | None, problem: str
+    component: Component, context: ReconcileContext, dry_run: DryRunCluster, result: Result | None, problem: str
 ) -> ComponentDiff:
     explanations = _Explanations(component)
-    ours = frozenset(owner.field_manager(component.name, *more) for more in ((), (SECOND,)))
+
+    def is_ours(manager: str) -> bool:
+        return context.owned_by.component_of(manager, context.claims.components) is not None
+
     outcomes = {outcome.resource: outcome for outcome in result.outcomes} if result is not None else {}
     objects = [
-        _object_diff(write, explanations.of(write.key), outcomes.get(str(write.key)), ours)
+        _object_diff(write, explanations.of(write.key), outcomes.get(str(write.key)), is_ours)
         for write in dry_run.written.values()
         if _differs(write)
     ]
@@ -231,7 +238,7 @@ def _component_diff(
 
 
 def _object_diff(
-    write: PlannedWrite, explanation: Provenance | None, outcome: ResourceOutcome | None, ours: frozenset[str]
+    write: PlannedWrite, explanation: Provenance | None, outcome: ResourceOutcome | None, is_ours: Callable[[str], bool]
 ) -> ObjectDiff:
     before, after = (_shown(each) for each in (write.before, write.after))
     verb = _verb(write)
@@ -244,7 +251,7 @@ def _object_diff(
         else each
         for each in fields
     )
-    taken = tuple(_taken(write, ours)) if verb is DiffVerb.UPDATE else ()
+    taken = tuple(_taken(write, is_ours)) if verb is DiffVerb.UPDATE else ()
     return ObjectDiff(str(write.key), verb, before, after, explained_fields, taken, _reasons(outcome, explained_fields))
 
 
@@ -346,10 +353,9 @@ def _managers(live: Manifest | None, path: Sequence[str]) -> Iterator[str]:
         yield f"{manager.name} ({', '.join(filter(None, manager[1:]))})"
 
 
-def _taken(write: PlannedWrite, ours: frozenset[str]) -> Iterator[TakenField]:
+def _taken(write: PlannedWrite, is_ours: Callable[[str], bool]) -> Iterator[TakenField]:
     """Yield the fields that another manager owned before and does not own after the reconcile."""
     after = ManagedFields.of(write.after).paths()
-    before = write.before if write.taken_over is None else write.taken_over
-    for manager, fields in ManagedFields.of(before).paths().items():
-        if manager.name not in ours:
+    for manager, fields in ManagedFields.of(write.before).paths().items():
+        if not is_ours(manager.name):
             yield from (TakenField(path, manager.name) for path in sorted(fields - after.get(manager, frozenset())))

@@ -11,16 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ocf.cluster import ApplyCache, InterceptingCluster, Subresource
+from ocf.cluster import ApplyCache, InterceptingCluster, PatchOptions, PatchType, Subresource
 from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, Preconditions
-from ocf.errors import ConflictError, NotFoundError
+from ocf.component.model.former_managers import taken_labels
+from ocf.errors import ConflictError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields, union
-from ocf.objects.owned_paths import OwnedPath, dropped_fields, value_at, without_value_at
-from ocf.objects.paths import get_field
+from ocf.objects.manifest import split_api_version
+from ocf.objects.owned_paths import ABSENT, OwnedPath, dropped_fields, value_at, with_value_at, without_value_at
+from ocf.objects.paths import get_field, with_field
+from ocf.schema.builtin import builtin_resource
 
 if TYPE_CHECKING:
-    from ocf.cluster import Cluster, DeleteOptions, PatchOptions
+    from ocf.cluster import Cluster, DeleteOptions
 
 __all__ = ["DryRunCluster", "PlannedWrite"]
 
@@ -34,8 +37,8 @@ class PlannedWrite:
         before: The live object; None if it does not exist.
         after: The object after the writes; None if it would be deleted.
         released: Whether it was orphaned.
-        taken_over: The object after its fields were taken over from another component of the owner; None if they were
-            not.
+        taken_over: The object after the ownership of fields was changed, by a takeover or because they are defaults
+            that contradict a new value; None if it was not.
         declared: The last applied manifest of each field manager.
     """
 
@@ -110,6 +113,11 @@ class DryRunCluster(InterceptingCluster):
         except ConflictError as error:
             self.conflicts.append((key, error))
             raise
+        except InvalidError:
+            if written.taken_over is None or subresource is not None:
+                raise
+            # The server did not store the change of the ownership, so the apply does not drop what is invalid now.
+            answer = await self._without_ownership(written.taken_over, manifest, field_manager)
         if written.taken_over is not None:
             answer = _without_dropped(answer, written.taken_over, manifest, field_manager)
         written.declared[field_manager] = manifest
@@ -118,6 +126,22 @@ class DryRunCluster(InterceptingCluster):
             if manager != field_manager:
                 answer = _merged(answer, earlier, manifest)
         return self._after(written, answer)
+
+    async def _without_ownership(self, owned: Manifest, manifest: Manifest, field_manager: str) -> Manifest:
+        """Return an object as an apply would leave it that drops what its manager owns and does not declare."""
+        managed = ManagedFields.of(owned)
+        patch = manifest
+        for path in dropped_fields(managed.owned_by(field_manager) or {}, manifest):
+            entries = (path[:at] for at, step in enumerate(path, 1) if not step.startswith("f:"))
+            # Entries of lists are removed from the answer instead.
+            if all(value_at(manifest, entry) is not ABSENT for entry in entries):
+                patch = with_value_at(patch, path, None)
+        key = ObjectKey.of(manifest)
+        builtin = builtin_resource(*split_api_version(key.api_version), key.kind)
+        kind = PatchType.MERGE if builtin is None else PatchType.STRATEGIC_MERGE
+        options = PatchOptions(patch_type=kind, field_manager=field_manager, dry_run=True)
+        answer = await self._inner.patch(key, patch, options)
+        return {**answer, "metadata": {**answer["metadata"], "managedFields": managed.manifests}}
 
     async def create(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
@@ -204,6 +228,8 @@ def _without_dropped(answer: Manifest, taken_over: Manifest, manifest: Manifest,
     others = union(*(entry.fields for entry in managed.entries if entry.manager.name != field_manager))
     for path in dropped_fields(managed.owned_by(field_manager) or {}, manifest):
         answer = answer if get_field(others, path) is not None else _without(answer, path)
+    for label, value in taken_labels(taken_over).items():
+        answer = with_field(answer, ("metadata", "labels", label), value)
     known = {entry.manager for entry in managed.entries}
     entries = [
         entry.manifest for entry in after.entries if entry.manager in known or entry.manager.name == field_manager

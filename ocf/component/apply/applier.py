@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster.apply_cache import LastWrite, Rewrites
 from ocf.cluster.server_errors import is_namespace_ending, without_values
+from ocf.component.apply.adoption import adoption_event, adoption_problem, is_own
 from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.handover import DesiredStates, FieldHandover
-from ocf.component.apply.takeover import is_contested, take_over
+from ocf.component.apply.server_defaults import claim_defaults
+from ocf.component.apply.takeover import Takeover, takeover_event
 from ocf.component.author_code import call_with_timeout
 from ocf.component.model.ownership import Owner, sendable
-from ocf.component.model.resource_options import Conflicts
+from ocf.component.model.resource_options import Adoption, Conflicts
 from ocf.component.model.write_backoff import (
     EXISTENCE,
     OWNER_REFERENCE,
@@ -43,9 +45,10 @@ from ocf.errors import (
     ReconcileError,
 )
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import fields_path
+from ocf.objects.managed_fields import ManagedFields, fields_path, union
 from ocf.objects.manifest import split_api_version
-from ocf.objects.owned_paths import path_label
+from ocf.objects.owned_paths import dropped_fields, is_below, path_label
+from ocf.objects.paths import get_field
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
@@ -58,7 +61,6 @@ _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVe
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 _SECRET: Final = ("", "Secret")
 _ABSENT: Final = (Drift("", Why.ABSENT),)
-_TAKEN: Final = (Drift("metadata.managedFields", Why.TAKEN_OVER),)
 
 
 class ApplyResult(NamedTuple):
@@ -73,8 +75,8 @@ class ApplyResult(NamedTuple):
         revert_message: Message about the field manager that reverts the component's writes; empty if there is
             none.
         retry_after: Time until a write that is held back is sent; None otherwise.
-        waiting: Message about an object that is deleted or being deleted, and is created later, or that cannot be
-            created because its namespace is being deleted; empty otherwise.
+        waiting: Message about an object that is not applied now, because it is deleted or being deleted, must not be
+            adopted, or cannot be created in a namespace that is being deleted; empty otherwise.
     """
 
     live: Manifest
@@ -91,6 +93,7 @@ class Applier:
     """Reads and applies the object of one resource, in one reconcile.
 
     Args:
+        former_managers: Field managers whose fields are taken over once, by name or pattern.
         rendered: The object as it was rendered earlier in the reconcile; None if it was not.
         timeout: Timeout of rendering; None for no limit.
     """
@@ -99,10 +102,10 @@ class Applier:
         self,
         entry: Registration,
         component: str,
-        manager: str,
         context: ReconcileContext,
         ignore_fields: Collection[tuple[str, ...]] = (),
         *,
+        former_managers: Collection[str] = (),
         rendered: Manifest | None = None,
         timeout: timedelta | None = None,
     ) -> None:
@@ -115,7 +118,10 @@ class Applier:
         self._ignore_fields = ignore_fields
         self._known_form = rendered
         self._timeout = timeout
-        self._manager = manager
+        self._manager = context.owned_by.field_manager(component)
+        self._adoption = entry.options.adopt or Adoption.ALWAYS
+        self._former_managers = former_managers
+        self._takeover = Takeover(component, context, former_managers, unowned=entry.options.unowned)
         self._is_owner = context.owned_by.is_object(entry.key)
         self._has_secrets = entry.key.group_kind == _SECRET
 
@@ -164,6 +170,10 @@ class Applier:
         # In this version and with this desired state, nothing was to be taken over or handed over either.
         if live is not None and not suspended and self._is_in_sync(live, self._digest(desired)):
             return ApplyResult(live, ApplyOperation.NONE, Why.IN_SYNC)
+        adopted = await self._adopted(live)
+        refused = adoption_problem(adopted, self._context.owned_by.key, self._adoption)
+        if live is not None and refused:
+            return ApplyResult(live, ApplyOperation.NONE, Why.NOT_ADOPTED, waiting=refused)
         running = await self._desired(suspended=False) if suspended else desired
         # What a suspension saves depends on the live object, so it does not distinguish one intent from another.
         intent = self._digest(desired)
@@ -176,7 +186,7 @@ class Applier:
             held = self._held_back(desired, live, intent, reasons) if reasons else None
             if held is not None:
                 return held
-            live, taken = await self._take_over(live, intent)
+            live, taken = await self._take_over(live, desired, intent)
             if suspended:
                 desired = await handover.with_saved_values(desired, running, live)
             else:
@@ -184,16 +194,25 @@ class Applier:
             applied = await self._apply_if_drifted(desired, live, intent, taken=taken)
         except OcfError as error:
             return await self._rejected(error, live)
-        if self._is_owner and (applied.writes or taken or paths):
+        before = [*taken, *(Drift(path, Why.HANDED_OVER) for path in paths)]
+        return self._finished(applied, before, writes=bool(taken) + bool(paths), adopted=adopted)
+
+    def _finished(
+        self, applied: ApplyResult, before: list[Drift], *, writes: int, adopted: Manifest | None
+    ) -> ApplyResult:
+        """Return the result of an apply together with the writes before it, and report an adoption."""
+        if self._is_owner and (applied.writes or writes):
             self._context.owner_changed(applied.live)
-        before = list(_TAKEN) if taken else []
-        before += [Drift(path, Why.HANDED_OVER) for path in paths]
-        if not before or live is None:
+        if adopted is not None and applied.writes:
+            event = adoption_event(self._context.owned_by, adopted, unowned=self._options.unowned)
+            self._context.recorder.happened(event)
+            applied = applied._replace(reasons=(*applied.reasons, Drift("", Why.ADOPTED)))
+        if not before:
             return applied
         return applied._replace(
             operation=ApplyOperation.UPDATED,
             why=before[0].why,
-            writes=applied.writes + taken + bool(paths),
+            writes=applied.writes + writes,
             reasons=(*before, *applied.reasons),
         )
 
@@ -209,12 +228,37 @@ class Applier:
         problem = ConfigError(immutable_problem(fields)) if fields else cause
         raise self._failed("apply", problem) from cause
 
-    async def _take_over(self, live: Manifest | None, intent: bytes) -> tuple[Manifest | None, bool]:
-        """Take over what another component has applied, which counts as a write."""
-        live, taken = await take_over(live, self._component, self._context)
-        if taken and live is not None:
-            self._note(intent, live)
-        return live, taken
+    async def _adopted(self, live: Manifest | None) -> Manifest | None:
+        """Return an object that is adopted when it is applied; None for one that does not exist, or is ours already."""
+        if live is None or self._is_owner:
+            return None
+        former = await self._takeover.find(live)
+        return None if is_own(live, self._component, self._context, former) else live
+
+    async def _take_over(
+        self, live: Manifest | None, desired: Manifest, intent: bytes
+    ) -> tuple[Manifest | None, tuple[Drift, ...]]:
+        """Take over what former writers own, which counts as a write; return the object after that, and the reasons."""
+        if live is None:
+            return None, ()
+        after, found, fields = await self._takeover.take(live)
+        if not found.names or after is None:
+            return after, ()
+        self._note(intent, after)
+        if found.strangers:
+            event = takeover_event(self._context.owned_by, after, found, self._removed(fields, desired, after))
+            self._context.recorder.happened(event)
+        return after, found.reasons
+
+    def _removed(self, fields: Manifest, desired: Manifest, live: Manifest) -> list[str]:
+        """Return which of the fields that were taken over the next apply removes."""
+        others = [entry for entry in ManagedFields.of(live).entries if entry.manager.name != self._manager]
+        kept, ignored = union(*(entry.fields for entry in others)), [fields_path(path) for path in self._ignore_fields]
+        return [
+            path_label(path)
+            for path in dropped_fields(fields, desired)
+            if get_field(kept, path) is None and not is_below(path, ignored)
+        ]
 
     @property
     def _waiting(self) -> str:
@@ -259,7 +303,7 @@ class Applier:
         return await call_with_timeout(self._timeout, render, suspended=suspended, ignore_fields=ignore_fields)
 
     async def _apply_if_drifted(
-        self, desired: Manifest, live: Manifest | None, intent: bytes, *, taken: bool
+        self, desired: Manifest, live: Manifest | None, intent: bytes, *, taken: tuple[Drift, ...]
     ) -> ApplyResult:
         digest = self._digest(desired)
         why, reasons = (Why.ABSENT, _ABSENT) if live is None else self._compare(desired, live, digest)
@@ -273,10 +317,10 @@ class Applier:
         repeated = last is not None and last.desired_hash == intent
         revert = ""
         if live is not None and last is not None and repeated:
-            reverted = _reverted(desired, live, _TAKEN if taken else reasons, self._context.owned_by)
+            reverted = _reverted(desired, live, taken or reasons, self._context.owned_by)
             revert = self._revert_message(live) if is_fighting(last, reverted) else ""
         try:
-            answer = await self._send(desired)
+            answer, writes = await self._send_past_defaults(desired, live)
         except InvalidError as error:
             if live is None or not (self._options.recreate_on_immutable_change and immutable_fields(error)):
                 raise
@@ -286,7 +330,7 @@ class Applier:
         self._note(intent, answer)
         if live is None:
             self._cluster.apply_cache.forget_write(self._key, deletes_of(self._manager))
-        return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
+        return ApplyResult(answer, _operation(live, answer), why, writes, reasons, revert)
 
     async def _reasons_before_apply(
         self, handover: FieldHandover, desired: Manifest, live: Manifest | None, *, suspended: bool
@@ -294,8 +338,9 @@ class Applier:
         """Return what a takeover or a handover, which are writes before the apply, would begin to repair."""
         if live is None:
             return ()
-        if is_contested(live, self._component, self._context):
-            return _TAKEN
+        taken = (await self._takeover.find(live)).reasons
+        if taken:
+            return taken
         if suspended or not await handover.is_due(live, desired):
             return ()
         return self._compare(desired, live, self._digest(desired))[1]
@@ -334,12 +379,14 @@ class Applier:
     def _digest(self, desired: Manifest) -> bytes:
         """Return a digest of what an apply depends on beside the live object.
 
-        This is the desired object, and which components of the owner are known: an object is taken over from a
-        component only if that is known. Empty if a resource of the user's own renders values that are not JSON.
+        This is the desired object, and from whom it is taken over: the components of the owner that are known, and the
+        former field managers. Empty if a resource of the user's own renders values that are not JSON.
         """
         try:
             # Version 2 has no object references, so equal manifests with equal key order give equal bytes.
-            content = marshal.dumps((sorted(self._context.claims.components), desired), 2)
+            content = marshal.dumps(
+                (sorted(self._context.claims.components), sorted(self._former_managers), desired), 2
+            )
         except ValueError:
             return b""
         return blake2b(content, digest_size=16).digest()
@@ -355,11 +402,21 @@ class Applier:
             cache.note_write(key, self._manager, last)
         return last
 
-    async def _send(self, desired: Manifest) -> Manifest:
+    async def _send_past_defaults(self, desired: Manifest, live: Manifest | None) -> tuple[Manifest, int]:
+        """Apply, after a change of the ownership of defaults that the object contradicts; return how many writes."""
+        try:
+            return await self._send(desired, creates=live is None), 1
+        except InvalidError as error:
+            if live is None or not await claim_defaults(self._cluster, live, desired, self._manager, error):
+                raise
+        return await self._send(desired), 2
+
+    async def _send(self, desired: Manifest, *, creates: bool = False) -> Manifest:
         if self._is_owner:
             # With its uid, the API server does not create an owner again that was just deleted.
             desired = {**desired, "metadata": {**desired["metadata"], "uid": self._context.owned_by.uid}}
-        force = self._options.on_conflict is Conflicts.TAKE
+        # An object that another client creates meanwhile, with other values, is not adopted by mistake.
+        force = self._options.on_conflict is Conflicts.TAKE and not (creates and self._adoption is not Adoption.ALWAYS)
         try:
             return await self._cluster.apply(desired, field_manager=self._manager, force=force)
         except ConflictError as error:

@@ -1,30 +1,44 @@
-"""Takeover of an object that another component of the same owner has applied.
+"""Takeover of the fields of former writers of an object.
 
-A resource moves from one component to another by registering it there. What the old component owned then has to become
-ours without a field losing its value. So the ownership is moved as a whole, by one patch of `managedFields`: the
-entries of the old component's field managers become entries of ours, and nothing else changes. From then on, the object
-is as if this component had applied it all the time: our apply drops what we do not declare, and ignored and saved
-fields are handed over.
+What a former writer owns has to become ours without a field losing its value. So the ownership is moved as a whole, by
+one patch of `managedFields`: the entries of its field managers become entries of ours, and nothing else changes. From
+then on, the object is as if this component had applied it all the time: our apply drops what we do not declare, and
+ignored and saved fields are handed over.
+
+There are three kinds of former writers:
+
+* Another component of the same owner: a resource moves by registering it there.
+* A component of an earlier owner of the same name, with another uid. An owner that was restored from a backup, or
+  created again after its objects were orphaned, has a new uid, and the fields of the old one would stay for ever. That
+  the old one is gone is known if the object refers to it, or if no owner with this uid exists.
+* A field manager that the author names as former: `kubectl`, Helm, another operator. It is taken over once per object,
+  which a label remembers, so that a user may change other fields with the same client afterwards. Its writes are
+  usually updates, whose entries become that of an apply. Those of subresources, and the status, stay apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import PatchOptions, PatchType
-from ocf.component.model.ownership import SECOND
-from ocf.errors import ConflictError, NotFoundError
+from ocf.cluster import ListOptions
+from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
+from ocf.component.model.former_managers import is_former, is_taken, taken_label
+from ocf.component.model.ownership import SECOND, Owner
+from ocf.component.status.results import Drift
+from ocf.concepts.recorder import Event, Why
+from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import ManagedFields, union
+from ocf.objects.managed_fields import FieldManager, ManagedFields, ManagedFieldsEntry, union
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
 
-__all__ = ["is_contested", "other_applier", "take_over", "with_managers_renamed"]
+__all__ = ["FormerWriters", "Takeover", "other_applier", "takeover_event", "with_managers_renamed"]
 
-# The patch names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
-_TRIES: Final = 5
+_APPLY: Final = "Apply"
+_STATUS: Final = "f:status"
 
 
 def other_applier(live: Manifest, component: str, context: ReconcileContext) -> str:
@@ -49,78 +63,202 @@ def other_applier(live: Manifest, component: str, context: ReconcileContext) -> 
     return next((f'component "{name}"' for name in found if not claims.is_stale(name, key)), "")
 
 
-def is_contested(live: Manifest, component: str, context: ReconcileContext) -> bool:
-    """Return whether `take_over` would take over fields of an object."""
-    return bool(_others(live, component, context))
+@dataclass(frozen=True, slots=True)
+class FormerWriters:
+    """The former writers of an object.
 
-
-async def take_over(live: Manifest | None, component: str, context: ReconcileContext) -> tuple[Manifest | None, bool]:
-    """Take over the ownership of the fields that another component of the owner has applied.
-
-    Returns:
-        The object after that, None if it was deleted meanwhile; and whether anything was taken over.
+    Args:
+        moved: Field managers of other components of the owner, and the name of ours that replaces each.
+        earlier: The same of the components of earlier owners.
+        named: The same of the field managers that the author has named.
     """
-    if live is None or not _others(live, component, context):
-        return live, False
-    key, cluster = ObjectKey.of(live), context.cluster
-    manager = context.owned_by.field_manager(component)
-    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
-    reading = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager, dry_run=True)
-    try:
-        for tries_left in reversed(range(_TRIES)):
-            # A cache may hold only a part of `managedFields`. The answer of the server to a dry run has all of it.
-            whole = await cluster.patch(key, {}, reading)
-            others = _others(whole, component, context)
-            if not others:
-                return whole, False
-            names = {
-                old: context.owned_by.field_manager(component, *((SECOND,) if is_second else ()))
-                for old, (_, is_second) in others.items()
-            }
-            entries = with_managers_renamed(ManagedFields.of(whole).manifests, names)
-            metadata = {"resourceVersion": whole["metadata"]["resourceVersion"], "managedFields": entries}
+
+    moved: Mapping[FieldManager, str] = field(default_factory=dict)
+    earlier: Mapping[FieldManager, str] = field(default_factory=dict)
+    named: Mapping[FieldManager, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[FieldManager, str]:
+        """All of them, with the names that replace theirs."""
+        return {**self.moved, **self.earlier, **self.named}
+
+    @property
+    def strangers(self) -> tuple[str, ...]:
+        """The names of those that are not of a component of this owner."""
+        return tuple(sorted({manager.name for manager in (*self.earlier, *self.named)}))
+
+    @property
+    def reasons(self) -> tuple[Drift, ...]:
+        """Why their fields are taken over: one reason for all components of the owner, and one for each other name."""
+        paths = ["metadata.managedFields"] if self.moved else []
+        paths += [f"metadata.managedFields[manager={name}]" for name in self.strangers]
+        return tuple(Drift(path, Why.TAKEN_OVER) for path in paths)
+
+    def fields(self, live: Manifest) -> Manifest:
+        """Return the fields of those that are not of a component of this owner, as a `fieldsV1`."""
+        theirs = {**self.earlier, **self.named}
+        return union(*(_without_status(entry) for entry in ManagedFields.of(live).entries if entry.manager in theirs))
+
+
+class Takeover:
+    """Takes over the fields of former writers of one object, in one reconcile.
+
+    Args:
+        named: Field managers that the author has named as former, by name or pattern.
+        unowned: Whether the object gets no owner reference.
+    """
+
+    def __init__(self, component: str, context: ReconcileContext, named: Collection[str], *, unowned: bool) -> None:
+        self._component = component
+        self._context = context
+        self._owner = context.owned_by
+        self._named = named
+        self._unowned = unowned
+        self._alive: frozenset[str] | None = None
+
+    async def find(self, live: Manifest) -> FormerWriters:
+        """Find the former writers of an object."""
+        moved = {
+            FieldManager(name, _APPLY, ""): self._ours(is_second=is_second)
+            for name, (_, is_second) in _others(live, self._component, self._context).items()
+        }
+        earlier = self._owner.earlier_uids(live)
+        controller = self._owner.foreign_controller(live, earlier)
+        if controller:
+            # What another owner controls is left as it is.
+            return FormerWriters(moved)
+        named = self._find_named(live)
+        found: dict[FieldManager, str] = {}
+        for name in _appliers(live):
+            manager, other = FieldManager(name, _APPLY, ""), self._owner.other_uid_of(name)
+            if other is not None and manager not in named and (other.uid in earlier or await self._is_gone(other.uid)):
+                found[manager] = self._ours(is_second=other.is_second)
+        return FormerWriters(moved, found, named)
+
+    async def take(self, live: Manifest) -> tuple[Manifest | None, FormerWriters, Manifest]:
+        """Take over the fields of all former writers, bound to the version that was read.
+
+        Returns:
+            The object after that, None if it was deleted meanwhile; the former writers, none if nothing was changed;
+            and the fields of those that are not of a component of this owner, as a `fieldsV1`.
+        """
+        found, fields = await self.find(live), Manifest()
+        if not found.names:
+            return live, found, fields
+
+        async def decide(whole: Manifest) -> OwnershipChange | None:
+            nonlocal found, fields
+            found = await self.find(whole)
+            fields = found.fields(whole)
+            if not found.names:
+                return None
+            labels = {taken_label(manager.name): "true" for manager in found.named}
+            return OwnershipChange(with_managers_renamed(ManagedFields.of(whole).manifests, found.names), labels)
+
+        after, changed = await change_ownership(self._context.cluster, live, self._ours(), decide)
+        return after, found if changed else FormerWriters(), fields
+
+    def _ours(self, *, is_second: bool = False) -> str:
+        return self._owner.field_manager(self._component, *((SECOND,) if is_second else ()))
+
+    def _find_named(self, live: Manifest) -> dict[FieldManager, str]:
+        """Return the field managers that are named, were not taken over before, and are not of this owner."""
+        if not self._named:
+            return {}
+        components = {self._component, *self._context.claims.components}
+        return {
+            entry.manager: self._ours()
+            for entry in ManagedFields.of(live).entries
+            if not entry.manager.subresource
+            and is_former(entry.manager.name, self._named)
+            and not is_taken(live, entry.manager.name)
+            and self._owner.component_of(entry.manager.name, components) is None
+            and _without_status(entry)
+        }
+
+    async def _is_gone(self, uid: str) -> bool:
+        """Return whether it is certain that no owner with a uid exists.
+
+        Only owners in the namespace of this one, or cluster-scoped ones, may own the same object; without an owner
+        reference, those of every namespace may share it.
+        """
+        if self._unowned:
+            return False
+        if self._alive is None:
+            key = self._owner.key
             try:
-                taken = await cluster.patch(key, {"metadata": metadata}, options)
-            except ConflictError:
-                if not tries_left:
-                    raise
-            else:
-                return taken, True
-    except NotFoundError:
-        return None, False
-    return live, False
+                found = await self._context.unobserved.list(
+                    key.api_version, key.kind, ListOptions(namespace=key.namespace)
+                )
+            except ForbiddenError:
+                return False
+            self._alive = frozenset(str(one["metadata"]["uid"]) for one in found.items)
+        return uid not in self._alive
 
 
-def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[str, str]) -> list[Manifest]:
-    """Return entries of `managedFields` with the applies of some managers under new names.
+def takeover_event(owner: Owner, live: Manifest, found: FormerWriters, removed: Sequence[str]) -> Event:
+    """Return the event about fields that were taken over.
 
-    If there is an entry of the new name already, it gets the fields of both.
+    Args:
+        removed: Those that the next apply removes, because the component does not declare them.
+    """
+    key = ObjectKey.of(live)
+    names = ", ".join(found.strangers)
+    fields = f", removed as not declared: {', '.join(removed)}" if removed else ""
+    return Event(
+        owner=owner.key,
+        owner_uid=owner.uid,
+        resource=key,
+        reason="FieldsTakenOver",
+        action="TakeOver",
+        note=f"Fields of {key.kind} '{key.name}' taken over from {names}{fields}",
+    )
+
+
+def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[FieldManager, str]) -> list[Manifest]:
+    """Return entries of `managedFields` with those of some managers as applies under new names.
+
+    If there is an apply of the new name already, it gets the fields of both. The status stays with an update.
 
     Example:
-        >>> def entry(manager: str, **fields: Any) -> Manifest:
-        ...     return {"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields}
-        >>> with_managers_renamed([entry("new", a={}), entry("old", b={})], {"old": "new"})
+        >>> def entry(manager: str, operation: str = "Apply", **fields: Any) -> Manifest:
+        ...     return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields}
+        >>> names = {FieldManager("old", "Update", ""): "new"}
+        >>> with_managers_renamed([entry("new", a={}), entry("old", "Update", b={})], names)
         [{'manager': 'new', 'operation': 'Apply', 'apiVersion': 'v1', 'fieldsV1': {'a': {}, 'b': {}}}]
     """
+    kept: list[Manifest] = []
+    moved: list[Manifest] = []
+    for entry in map(ManagedFieldsEntry, entries):
+        if entry.manager not in names:
+            kept.append(entry.manifest)
+            continue
+        if _STATUS in entry.fields:
+            kept.append({**entry.manifest, "fieldsV1": {_STATUS: entry.fields[_STATUS]}})
+        ours = {"manager": names[entry.manager], "operation": _APPLY, "fieldsV1": _without_status(entry)}
+        moved.append({**entry.manifest, **ours})
     renamed: list[Manifest] = []
     applies: dict[str, int] = {}
-    kept = [entry for entry in entries if not (_is_apply(entry) and entry["manager"] in names)]
-    moved = [{**entry, "manager": names[entry["manager"]]} for entry in entries if entry not in kept]
-    for entry in (*kept, *moved):
-        at = applies.get(entry["manager"]) if _is_apply(entry) else None
-        if at is None:
-            if _is_apply(entry):
-                applies[entry["manager"]] = len(renamed)
-            renamed.append(entry)
-        # Fields of different versions cannot be joined; the values of the older entry stay, without an owner.
-        elif entry.get("apiVersion") == renamed[at].get("apiVersion"):
-            fields = union(renamed[at].get("fieldsV1") or {}, entry.get("fieldsV1") or {})
+    for manifest in (*kept, *moved):
+        if not _is_apply(manifest):
+            renamed.append(manifest)
+            continue
+        at = applies.setdefault(manifest["manager"], len(renamed))
+        if at == len(renamed):
+            renamed.append(manifest)
+        else:
+            # An apply has one entry, whatever the version. Fields that its version does not have are without effect.
+            fields = union(renamed[at].get("fieldsV1") or {}, manifest.get("fieldsV1") or {})
             renamed[at] = {**renamed[at], "fieldsV1": fields}
     return renamed
 
 
+def _without_status(entry: ManagedFieldsEntry) -> Manifest:
+    return {name: inner for name, inner in entry.fields.items() if name != _STATUS}
+
+
 def _is_apply(entry: Mapping[str, Any]) -> bool:
-    return entry.get("operation") == "Apply" and not entry.get("subresource")
+    return entry.get("operation") == _APPLY and not entry.get("subresource")
 
 
 def _others(live: Manifest, component: str, context: ReconcileContext) -> dict[str, tuple[str, bool]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey
@@ -23,6 +23,13 @@ DEFAULT_OPERATOR: Final = "ocf"
 
 SECOND: Final = "left"
 """Last part of the name of a component's second field manager, which holds values that are handed over."""
+
+
+class OtherUid(NamedTuple):
+    """The uid in the name of a field manager like ours, and whether it is a second field manager."""
+
+    uid: str
+    is_second: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,41 @@ class Owner:
                         return component, is_second
         return None
 
+    def other_uid_of(self, manager: str) -> OtherUid | None:
+        """Return the other uid in the name of a field manager like ours: that of an earlier owner, or of another one.
+
+        A name that is hashed is not recognized.
+
+        Example:
+            >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee", operator="shops")
+            >>> owner.other_uid_of("shops/Shop/web/decaf/left")
+            OtherUid(uid='decaf', is_second=True)
+            >>> [owner.other_uid_of(each) for each in ("shops/Shop/web/c0ffee", "malls/Shop/web/decaf", "kubectl")]
+            [None, None, None]
+        """
+        name, start = manager.removesuffix(f"/{SECOND}"), f"{self.operator}/{self.key.kind}/"
+        component, _, uid = name.removeprefix(start).rpartition("/")
+        if not (name.startswith(start) and component and uid) or uid == self.uid:
+            return None
+        return OtherUid(uid, name != manager)
+
+    def earlier_uids(self, live: Manifest) -> frozenset[str]:
+        """Return the uids of earlier owners of this name that an object refers to.
+
+        One owner of a name exists at a time, and an owner reference has no namespace but that of its object. So one to
+        this name with another uid is to an owner that is gone.
+        """
+        references = get_field(live, ("metadata", "ownerReferences")) or []
+        if self.key.namespace and self.key.namespace != live["metadata"].get("namespace"):
+            return frozenset()
+        mine = (self.key.group, self.key.kind, self.key.name)
+        return frozenset(
+            str(one.get("uid"))
+            for one in references
+            if (split_api_version(str(one.get("apiVersion")))[0], one.get("kind"), one.get("name")) == mine
+            and one.get("uid") != self.uid
+        )
+
     def other_operator_of(self, manager: str) -> str:
         """Return the name of another operator whose field manager applies objects for this owner; empty for any other.
 
@@ -142,13 +184,16 @@ class Owner:
         references = get_field(live, ("metadata", "ownerReferences"), [])
         return any(reference.get("uid") == self.uid for reference in references)
 
-    def foreign_controller(self, live: Manifest) -> str:
+    def foreign_controller(self, live: Manifest, known: Collection[str] = ()) -> str:
         """Return kind and name of another controller of an object, `Mall demo`; empty if there is none.
 
         If both are those of this owner, such as of a former owner of the name, group, version and uid are added.
+
+        Args:
+            known: Uids of controllers that do not count.
         """
         controller = controller_of(live)
-        if controller is None or controller.uid == self.uid:
+        if controller is None or controller.uid == self.uid or controller.uid in known:
             return ""
         if (controller.kind, controller.name) != (self.key.kind, self.key.name):
             return str(controller)

@@ -20,7 +20,7 @@ from ocf.errors import ConfigError
 from ocf.feature import Gate
 from ocf.objects.paths import parse_path
 
-__all__ = ["Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions"]
+__all__ = ["Adoption", "Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions"]
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
@@ -37,6 +37,17 @@ class Conflicts(StrEnum):
 
     TAKE = "take"
     FAIL = "fail"
+
+
+class Adoption(StrEnum):
+    """Whether an object that exists already, and that the component did not create, is adopted."""
+
+    ALWAYS = "always"
+    """It is changed, gets the owner reference, and is deleted with the owner."""
+    LABELLED = "labelled"
+    """The same if its label `ocf.dev/adoptable-by` names the owner, `Shop.town.corner`; otherwise it blocks."""
+    NEVER = "never"
+    """It is not changed, and blocks."""
 
 
 class Lifecycle(StrEnum):
@@ -66,6 +77,9 @@ class ResourceOptions(TypedDict, total=False):
         unowned: The object gets no owner reference, so it is not deleted with its owner.
         block_on_foreign_controller: An object of another controller is not changed; it blocks this resource and all
             later ones.
+        adopt: Whether an object that exists already, and that no component of the owner has created, is adopted. One
+            that is not is left as it is, and blocks this resource and all later ones. By default, as the component
+            says with `with_adoption`.
         recreate_on_immutable_change: An object is deleted, with its dependents and its data, and created again if the
             API server rejects a change because a field of an existing object cannot be changed.
         independent: The resource is reconciled concurrently with the others, even if an earlier one is blocked or
@@ -84,6 +98,7 @@ class ResourceOptions(TypedDict, total=False):
     orphan_when: bool
     unowned: bool
     block_on_foreign_controller: bool
+    adopt: Adoption
     recreate_on_immutable_change: bool
     independent: bool
     suppress_grace_warning: bool
@@ -103,6 +118,7 @@ class EffectiveOptions:
         ignore_if_absent: Whether a missing read-only object is skipped.
         unowned: Whether the object gets no owner reference.
         block_on_foreign_controller: Whether an object of another controller blocks.
+        adopt: Whether an object that others created is adopted; None for the default, always.
         recreate_on_immutable_change: Whether it is deleted and created again if a changed field is immutable.
         independent: Whether it is reconciled concurrently with the other resources.
         suppress_grace_warning: Whether a grace status that contradicts the status is not logged.
@@ -118,6 +134,7 @@ class EffectiveOptions:
     ignore_if_absent: bool = False
     unowned: bool = False
     block_on_foreign_controller: bool = False
+    adopt: Adoption | None = None
     recreate_on_immutable_change: bool = False
     independent: bool = False
     suppress_grace_warning: bool = False
@@ -133,6 +150,7 @@ class EffectiveOptions:
         ignore_fields = _paths(given.get("ignore_fields", ()), problems)
         participation = _member(Participation, "participation", given, problems) or Participation.REQUIRED
         on_conflict = _member(Conflicts, "on_conflict", given, problems) or Conflicts.TAKE
+        adopt = _member(Adoption, "adopt", given, problems)
         gate_closed = _is_gated_off(given, problems)
         lifecycle = _lifecycle(given, gate_closed=gate_closed)
         if problems:
@@ -147,6 +165,7 @@ class EffectiveOptions:
             ignore_if_absent=given.get("ignore_if_absent", False),
             unowned=given.get("unowned", False),
             block_on_foreign_controller=given.get("block_on_foreign_controller", False),
+            adopt=adopt,
             recreate_on_immutable_change=given.get("recreate_on_immutable_change", False),
             independent=given.get("independent", False),
             suppress_grace_warning=given.get("suppress_grace_warning", False),
@@ -252,6 +271,7 @@ _EXCLUSIONS: Final = (
     ("read_only", "delete_when", "read_only is mutually exclusive with delete_when"),
     ("read_only", "gated_by", "read_only is mutually exclusive with gated_by"),
     ("read_only", "block_on_foreign_controller", "block_on_foreign_controller is mutually exclusive with read_only"),
+    ("read_only", "adopt", "adopt is mutually exclusive with read_only"),
     ("read_only", "recreate_on_immutable_change", "recreate_on_immutable_change is mutually exclusive with read_only"),
     ("orphan_when", "delete_when", "orphan_when is mutually exclusive with delete_when"),
     ("orphan_when", "gated_by", "orphan_when is mutually exclusive with gated_by"),

@@ -170,12 +170,14 @@ def _absent(entry: Registration, run: ReconcileRun) -> ResourceOutcome:
 
 
 def _waiting(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> ResourceOutcome:
-    """Return the outcome of a resource whose object cannot be created yet."""
+    """Return the outcome of a resource whose object cannot be created yet, or must not be adopted."""
     run.reporter.attempted(entry, applied.operation, applied.why)
     if applied.writes:
         run.reporter.deleted(entry.key, RECREATED)
     blocked = _blocked(entry, applied.waiting)
-    return replace(blocked, writes=applied.writes, reasons=applied.reasons, retry_after=applied.retry_after)
+    return replace(
+        blocked, writes=applied.writes, reasons=applied.reasons, why=applied.why, retry_after=applied.retry_after
+    )
 
 
 async def _status(
@@ -219,25 +221,25 @@ class ReconcileRun:
 
     Args:
         component: Name of the component.
-        manager: Field manager of the component.
         timeout: Timeout of one handler call; None for no limit.
+        former_managers: Field managers whose fields the component takes over once, by name or pattern.
     """
 
     component: str
-    manager: str
     context: ReconcileContext
     scaling: ScaleTargets
     timeout: timedelta | None
     reporter: Reporter
+    former_managers: tuple[str, ...] = ()
 
     def applier(self, entry: Registration) -> Applier:
         """Return what reads and applies the object of a resource."""
         return Applier(
             entry,
             self.component,
-            self.manager,
             self.context,
             self.scaling.ignored.get(entry.identity, entry.options.ignore_fields),
+            former_managers=(*self.former_managers, *self.context.former_managers),
             rendered=self.scaling.rendered.get(entry.identity),
             timeout=self.timeout,
         )

@@ -182,6 +182,15 @@ async def _suspended(
         return ResourceOutcome(
             resource=entry.identity, action=Action.UNCHANGED, report=await _status(entry, suspendable, live, run)
         ), live
+    if applied.why is Why.NOT_ADOPTED:
+        # As one that another owner controls: it is not the component's to suspend.
+        kept = ResourceOutcome(
+            resource=entry.identity,
+            action=Action.KEPT,
+            report=StatusReport(SuspensionStatus.SUSPENDED, applied.waiting),
+            why=applied.why,
+        )
+        return kept, None
     if applied.waiting:
         if applied.writes:
             run.reporter.deleted(entry.key, RECREATED)

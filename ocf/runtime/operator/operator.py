@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
 from ocf.component.deletion import condition_type
+from ocf.component.model.former_managers import pattern_problems
 from ocf.component.pause import pause_condition, pause_path
 from ocf.concepts import Recorder
 from ocf.concepts.backoff import ExponentialBackoff
@@ -102,6 +103,9 @@ class Operator(Generic[O]):
             `ManagerOptions.cache_sync_timeout`, and ends with an error then.
         uncached: Kinds that are never cached: each read is a request, and changes trigger nothing.
         webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` has the options of their server.
+        former_managers: Field managers of clients that wrote the objects of its components before, by name or pattern,
+            such as `kubectl-client-side-apply`: what they have set is taken over once per object. See
+            `ocf.component.Builder.with_former_managers`.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
         workers: How many owners are reconciled at once.
         rate_limiter: How long an owner waits after a failed reconcile.
@@ -131,6 +135,7 @@ class Operator(Generic[O]):
     late_kinds: Sequence[Kind] = ()
     uncached: Sequence[Kind] = ()
     webhooks: Sequence[Webhook[Any]] = ()
+    former_managers: Sequence[str] = ()
     definitions: Sequence[Manifest] = ()
     workers: int = 4
     rate_limiter: RateLimiter = _DELAYS
@@ -173,6 +178,7 @@ class Operator(Generic[O]):
             "`watches`"
             for api_version, kind in sorted({*self.late_kinds} - {*self.declared_kinds})
         ]
+        problems += pattern_problems(self.former_managers)
         if problems:
             raise BuildError(problems)
 

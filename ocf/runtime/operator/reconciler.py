@@ -66,6 +66,7 @@ async def reconcile_owner(
         manifest,
         cluster,
         operator=operator.name,
+        former_managers=operator.former_managers,
         clock=clock,
         recorder=recorder,
         pause_field=operator.pause_field,

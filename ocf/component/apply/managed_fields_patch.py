@@ -1,0 +1,74 @@
+"""Change of the ownership of an object's fields by one patch of `managedFields`, which changes no value.
+
+The patch names the version that was read. So it conflicts whenever another writer changed the object meanwhile, and is
+decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ocf.cluster import PatchOptions, PatchType
+from ocf.errors import ConflictError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+
+__all__ = ["OwnershipChange", "change_ownership"]
+
+_TRIES: Final = 5
+
+
+class OwnershipChange(NamedTuple):
+    """A change of `managedFields`.
+
+    Args:
+        entries: All entries after it.
+        labels: Labels that are set in the same write.
+    """
+
+    entries: list[Manifest]
+    labels: dict[str, str]
+
+
+async def change_ownership(
+    cluster: Cluster,
+    live: Manifest,
+    manager: str,
+    decide: Callable[[Manifest], Awaitable[OwnershipChange | None]],
+) -> tuple[Manifest | None, bool]:
+    """Change the ownership of an object's fields.
+
+    Args:
+        manager: The field manager that sends the patch.
+        decide: Decides on the change for an object with all of its `managedFields`; None if there is nothing to change.
+
+    Returns:
+        The object after that, None if it was deleted meanwhile; and whether it was changed.
+    """
+    key = ObjectKey.of(live)
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
+    reading = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager, dry_run=True)
+    try:
+        for tries_left in reversed(range(_TRIES)):
+            # A cache may hold only a part of `managedFields`. The answer of the server to a dry run has all of it.
+            whole = await cluster.patch(key, {}, reading)
+            change = await decide(whole)
+            if change is None:
+                return whole, False
+            metadata: dict[str, Any] = {
+                "resourceVersion": whole["metadata"]["resourceVersion"],
+                "managedFields": change.entries,
+            }
+            if change.labels:
+                metadata["labels"] = change.labels
+            try:
+                return await cluster.patch(key, {"metadata": metadata}, options), True
+            except ConflictError:
+                if not tries_left:
+                    raise
+    except NotFoundError:
+        return None, False
+    raise AssertionError("unreachable: the last try returns or raises")

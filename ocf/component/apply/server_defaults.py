@@ -1,0 +1,119 @@
+"""Defaults of the API server that contradict a new value.
+
+A Deployment without a strategy gets `rollingUpdate` from the API server. No field manager owns that, so no apply
+removes it, and beside `type: Recreate` it is invalid: such an apply is rejected again and again. An explicit null does
+not help, because an apply takes it for a field that is not declared. Likewise for a StatefulSet that becomes
+`OnDelete`, and for a volume without a source, which gets `emptyDir`.
+
+So the field is claimed first, by a change of `managedFields` that changes no value and starts no rollout, and the same
+apply is sent again: it drops the field. After a crash in between, the next apply drops it. The rejection says which
+field it is, so no table of unions is needed. Only what no field manager owns and the desired object does not declare is
+claimed, which a server sets again if it is still its default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.component.apply.deleter import immutable_fields
+from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
+from ocf.errors import InvalidError
+from ocf.objects import Manifest
+from ocf.objects.managed_fields import ManagedFields, union
+from ocf.objects.owned_paths import ABSENT, OwnedPath, value_at
+from ocf.objects.paths import get_field, with_field
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+
+__all__ = ["claim_defaults", "contradicting_defaults"]
+
+_FORBIDDEN: Final = "FieldValueForbidden"
+_CONTRADICTED: Final = frozenset({_FORBIDDEN, "FieldValueInvalid"})
+_STEPS: Final = re.compile(r"\[[^\]]*\]|[^.\[]+")
+
+
+async def claim_defaults(
+    cluster: Cluster, live: Manifest, desired: Manifest, manager: str, error: InvalidError
+) -> bool:
+    """Become the owner of the defaults that a rejected apply contradicts; return whether there are any."""
+
+    async def decide(whole: Manifest) -> OwnershipChange | None:
+        places = contradicting_defaults(error, desired, whole)
+        return OwnershipChange(_with_fields(whole, manager, places), {}) if places else None
+
+    if immutable_fields(error) or not contradicting_defaults(error, desired, live):
+        return False
+    return (await change_ownership(cluster, live, manager, decide))[1]
+
+
+def contradicting_defaults(error: InvalidError, desired: Manifest, live: Manifest) -> list[OwnedPath]:
+    """Return the fields that no manager owns, that an object does not declare, and that its rejection is about.
+
+    A cause names such a field itself, or another member of its union: two volume sources are reported at the one that
+    the server looks at last.
+
+    Example:
+        >>> from ocf.errors import StatusCause
+        >>> cause = StatusCause("FieldValueForbidden", "may not be specified", "spec.strategy.rollingUpdate")
+        >>> live = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}, "metadata": {}}
+        >>> desired = {"spec": {"strategy": {"type": "Recreate"}}}
+        >>> contradicting_defaults(InvalidError("", causes=(cause,)), desired, live)
+        [('f:spec', 'f:strategy', 'f:rollingUpdate')]
+    """
+    owned = union(*(entry.fields for entry in ManagedFields.of(live).entries))
+    found: dict[OwnedPath, None] = {}
+    for cause in error.causes:
+        steps = _STEPS.findall(cause.field)
+        *parents, name = steps or [""]
+        if cause.reason in _CONTRADICTED:
+            found |= dict.fromkeys(_places(live, owned, steps))
+        if cause.reason == _FORBIDDEN and parents:
+            for parent in _places(live, owned, parents):
+                if value_at(desired, (*parent, f"f:{name}")) is not ABSENT:
+                    found |= dict.fromkeys(_members(live, parent))
+    return [at for at in found if get_field(owned, at) is None and value_at(desired, at) is ABSENT]
+
+
+def _places(live: Any, owned: Manifest, steps: Sequence[str], above: OwnedPath = ()) -> Iterator[OwnedPath]:
+    """Yield the places of a field, in every entry of the lists on the way.
+
+    A cause has the positions of the entries in the rejected object, which may be others in the live one.
+    """
+    if not steps:
+        yield above
+    elif steps[0].startswith("["):
+        for key in owned:
+            item = value_at(live, (key,)) if key.startswith("k:") else ABSENT
+            if item is not ABSENT:
+                yield from _places(item, owned[key], steps[1:], (*above, key))
+    elif isinstance(live, Mapping) and steps[0] in live:
+        step = f"f:{steps[0]}"
+        yield from _places(live[steps[0]], owned.get(step) or {}, steps[1:], (*above, step))
+
+
+def _members(live: Manifest, parent: OwnedPath) -> Iterator[OwnedPath]:
+    """Yield the places below a struct that may be members of a union, which are structs themselves."""
+    value = value_at(live, parent)
+    for name, member in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(member, Mapping):
+            yield (*parent, f"f:{name}")
+
+
+def _with_fields(live: Manifest, manager: str, places: Sequence[OwnedPath]) -> list[Manifest]:
+    """Return the entries of `managedFields` with a manager that has applied these places, too."""
+    managed = ManagedFields.of(live)
+    fields = managed.owned_by(manager)
+    claimed = fields or {}
+    for place in places:
+        claimed = with_field(claimed, list(place), {})
+    if fields is None:
+        # An entry without a time gets the time of the request.
+        entry = {"manager": manager, "operation": "Apply", "apiVersion": live["apiVersion"], "fieldsType": "FieldsV1"}
+        return [*managed.manifests, {**entry, "fieldsV1": claimed}]
+    own = (manager, "Apply", "")
+    return [
+        {**entry.manifest, "fieldsV1": claimed} if entry.manager == own else entry.manifest for entry in managed.entries
+    ]
