@@ -119,13 +119,24 @@ class DryRunCluster(InterceptingCluster):
             # The server did not store the change of the ownership, so the apply does not drop what is invalid now.
             answer = await self._without_ownership(written.taken_over, manifest, field_manager)
         if written.taken_over is not None:
-            answer = _without_dropped(answer, written.taken_over, manifest, field_manager)
+            pruned = _without_dropped(answer, written.taken_over, manifest, field_manager)
+            answer = await self._defaulted(pruned, written.before, field_manager)
         written.declared[field_manager] = manifest
         # The server did not store what another manager of ours applied before, so its answer does not include it.
         for manager, earlier in written.declared.items():
             if manager != field_manager:
                 answer = _merged(answer, earlier, manifest)
         return self._after(written, answer)
+
+    async def _defaulted(self, pruned: Manifest, before: Manifest | None, field_manager: str) -> Manifest:
+        """Return an object with the defaults that the server sets where fields were dropped."""
+        if before is None:
+            return pruned
+        kept = {name: value for name, value in pruned["metadata"].items() if name != "managedFields"}
+        sent = {**pruned, "metadata": {**kept, "resourceVersion": before["metadata"].get("resourceVersion")}}
+        answer = await self._inner.update(sent, field_manager=field_manager, dry_run=True)
+        managed = pruned["metadata"].get("managedFields")
+        return {**answer, "metadata": {**answer["metadata"], "managedFields": managed}}
 
     async def _without_ownership(self, owned: Manifest, manifest: Manifest, field_manager: str) -> Manifest:
         """Return an object as an apply would leave it that drops what its manager owns and does not declare."""
