@@ -10,13 +10,13 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, InterceptingCluster, PatchOptions, PatchType, Request
+from ocf.cluster import ApplyCache, Cluster, InterceptingCluster, PatchOptions, PatchType, Request
 from ocf.component import reconciling
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing import VirtualClock
+from ocf.testing import RecordingCluster, VirtualClock
 from ocf_server import EmbeddedCluster
 from tests.support import eventually
 
@@ -142,10 +142,11 @@ async def reconcile(
     events: Events | None = None,
     operator: str = "shops",
     field: str = "",
+    minutes: int = 60,
 ) -> Events:
     """Reconcile an owner, an hour after the last time; a new condition has another time then."""
     events = events or Events()
-    CLOCK.advance(timedelta(hours=1))
+    CLOCK.advance(timedelta(minutes=minutes))
     web = component.Builder("web", condition_type=f"{operator.capitalize()}Ready").build()
     async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events, operator=operator) as context:
         await web.reconcile(context)
@@ -237,6 +238,36 @@ async def test_two_operators_of_an_owner_come_to_rest(server: Server, case: str)
     for operator in ("shops", "audits"):
         await reconcile(cluster, key, operator=operator, field=operator)
     assert cluster.count == 0
+
+
+@pytest.mark.promise("status-kept", runs="a fight of two processes about a status of which fields are dropped")
+@pytest.mark.parametrize("steady", [True, False], ids=["in each reconcile", "in every third one"])
+@pytest.mark.parametrize("case", ["no conditions in the schema", "no observed generation in the schema"])
+async def test_each_process_of_a_fight_shows_a_dropped_field_once(server: Server, case: str, *, steady: bool) -> None:
+    """Each writes another phase, and a field that is dropped, and the backoff sends some of the writes only."""
+    key = await made(server, case)
+    processes = [RecordingCluster(server[0], apply_cache=ApplyCache()) for _ in range(2)]
+    events = [Events(), Events()]
+    for turn in range(30):
+        for number, phase in enumerate(("Open", "Closed")):
+            field = "extra" if steady or turn % 3 == 0 else ""
+            await reconcile(processes[number], key, phase=phase, field=field, events=events[number], minutes=turn % 4)
+    for one in events:
+        shown = [note for reason, note in one.notes if reason == "StatusNotStored"]
+        assert len(shown) == 1
+        assert "status.extra" in shown[0]
+
+
+async def test_a_field_that_is_stored_meanwhile_is_shown_again() -> None:
+    """A definition that is completed, and loses the field again, is another cause."""
+    server = EmbeddedCluster(namespaces=("town",)), "town"  # it uses a schema at once
+    key = await made(server, "no conditions in the schema")
+    full = definition("kiosks", {"conditions": conditions(FULL), "phase": PHASE})
+    events = Events()
+    for number, schema in enumerate((DEFINITIONS["no conditions in the schema"], full) * 2):
+        await server[0].apply(schema, field_manager="admin", force=True)
+        await reconcile(server[0], key, phase="Closed" if number % 2 else "Open", events=events)
+    assert [reason for reason, _ in events.notes] == ["StatusNotStored"] * 2
 
 
 async def test_a_deleted_owner_is_not_taken_for_one_without_a_status(server: Server) -> None:
