@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from itertools import combinations
@@ -19,8 +19,9 @@ from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
+from ocf.concepts import Event, Recorder
 from ocf.concepts.tracing import tracing_with
-from ocf.errors import BuildError
+from ocf.errors import ApiError, BuildError, ConfigError, leaf_errors
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import multi_recorder, rewrite_events
@@ -39,7 +40,10 @@ from ocf.runtime.workqueue.metrics import QueueMetrics
 if TYPE_CHECKING:
     from ocf.runtime.admission.server import WebhookServer
 
-__all__ = ["Manager"]
+__all__ = ["ENDED_EVENT", "Manager"]
+
+ENDED_EVENT: Final = "OperatorEnded"
+"""Reason of the event about an operator that ends its process."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -80,6 +84,7 @@ class Manager:
         self._webhooks = options.admission.webhooks(operators) if options.admission is not None else None
         self._metrics = _ProcessMetrics(options) if options.metrics else None
         self._controllers: tuple[Controller, ...] = ()
+        self._posted: dict[str, Recorder] = {}
         self._started = asyncio.Event()
         self._runner = LeaderRunner(
             cluster, self._open_term, lease=options.lease, clock=options.clock, random=options.random
@@ -161,9 +166,24 @@ class Manager:
             stack.callback(cluster.apply_cache.reserve_conditions, {})
             cluster.apply_cache.reserve_conditions(_declared_conditions(self._operators))
             self._set_cache(cache)
-            yield _Term(cache, self._controllers, self.health, self._started)
+            yield _Term(cache, self._controllers, self.health, self._started, announce=partial(self._announce, cluster))
+
+    async def _announce(self, cluster: Cluster, operator: str, problem: str) -> None:
+        """Record why the process ends, in an event about its lease: the one object of the process that is known."""
+        lease, recorder = self._options.lease, self._posted.get(operator)
+        if lease is None or recorder is None:
+            return
+        key = ObjectKey("coordination.k8s.io/v1", "Lease", lease.name, lease.namespace)
+        uid = ""
+        with suppress(ApiError):  # without it, only `kubectl describe` of the lease does not show the event
+            uid = str((await cluster.get(key))["metadata"].get("uid") or "")
+        event = Event(
+            owner=key, owner_uid=uid, resource=key, reason=ENDED_EVENT, action="Start", note=problem, type="Warning"
+        )
+        recorder.happened(event)
 
     def _end_term(self) -> None:
+        self._posted.clear()
         self._controllers = ()
         self._started.clear()
         self._set_cache(None)
@@ -194,7 +214,7 @@ class Manager:
             on_deleted.append(counting.remove_conditions_for)
         if self._options.events:
             poster = broadcasting_events(cluster, controller=operator.controller, clock=self._options.clock)
-            posted = await stack.enter_async_context(poster)
+            self._posted[operator.name] = posted = await stack.enter_async_context(poster)
             recorders.append(
                 rewrite_events(posted, operator.event_formatter) if operator.event_formatter is not None else posted
             )
@@ -215,8 +235,15 @@ class _Term:
     """The controllers of one term, as one `Runnable`."""
 
     def __init__(
-        self, cache: CachedCluster, controllers: Sequence[Controller], health: Health, started: asyncio.Event
+        self,
+        cache: CachedCluster,
+        controllers: Sequence[Controller],
+        health: Health,
+        started: asyncio.Event,
+        *,
+        announce: Callable[[str, str], Awaitable[None]],
     ) -> None:
+        self._announce = announce
         self._cache = cache
         self._controllers = controllers
         self._health = health
@@ -226,10 +253,18 @@ class _Term:
         """Run the controllers until `stop` is called."""
         async with supervised_tasks() as start, asyncio.TaskGroup() as tasks:
             start(self._revive_watches(), "watches")
-            runs = [tasks.create_task(each.run(), name=each.operator.name) for each in self._controllers]
+            runs = [tasks.create_task(self._run(each), name=each.operator.name) for each in self._controllers]
             self._started.set()
             # A task group takes a cancelled task for one that is done; this raises.
             await asyncio.gather(*runs)
+
+    async def _run(self, controller: Controller) -> None:
+        try:
+            await controller.run()
+        except* ConfigError as found:  # the text of another error may contain secrets
+            for error in leaf_errors(found):
+                await self._announce(controller.operator.name, str(error))
+            raise
 
     def stop(self) -> None:
         """Stop every controller."""

@@ -235,6 +235,42 @@ def test_a_declared_kind_that_is_not_served_ends_the_process(
     run_test(test)
 
 
+@pytest.mark.promise("synced-first", runs="an event about the lease of a process that ends")
+@pytest.mark.parametrize("cause", ["a kind that is not served", "too many objects"])
+def test_a_process_that_ends_says_so_in_an_event_about_its_lease(run_test: RunTest, cause: str) -> None:
+    """The lease is the one object of the process that is known; client-go posts the events of an election there."""
+
+    async def test(env: Env) -> None:
+        given: dict[str, Any] = {"owns": [MONITOR]} if cause == "a kind that is not served" else {}
+        limits = {} if given else {"max_objects": 0}
+        await env.create(shop())
+        with pytest.raises(ConfigError) as caught:
+            async with env.operating(options={"lease": Lease("shops", NAMESPACE, "one"), **limits}, **given):
+                await asyncio.sleep(10_000)
+        lease = await env.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "shops", NAMESPACE))
+        events = await env.cluster.list("events.k8s.io/v1", "Event")
+        [event] = [one for one in events.items if one["regarding"]["kind"] == "Lease"]
+        assert event["regarding"]["uid"] == lease["metadata"]["uid"]
+        assert (event["type"], event["reason"], event["metadata"]["namespace"]) == (
+            "Warning",
+            "OperatorEnded",
+            NAMESPACE,
+        )
+        assert event["note"] == str(caught.value)
+
+    run_test(test)
+
+
+def test_a_process_that_ends_without_a_lease_has_no_event(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        with pytest.raises(ConfigError):
+            async with env.operating(owns=[MONITOR]):
+                await asyncio.sleep(10_000)
+        assert (await env.cluster.list("events.k8s.io/v1", "Event")).items == ()
+
+    run_test(test)
+
+
 @pytest.mark.promise(
     "synced-first", runs="a watched kind that is expected late, and is installed an hour after the start"
 )
