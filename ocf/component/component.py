@@ -27,6 +27,7 @@ from ocf.component.reconcile.suspend import suspend
 from ocf.component.status.conditions import (
     Condition,
     ConditionContext,
+    ResourceObservation,
     converging_condition,
     grace_is_over,
     grace_remaining,
@@ -143,7 +144,8 @@ class Component:
                     # Any other state of the suspension, and any error, has another reason.
                     was_applied = before.previous.reason in {Reason.SUSPENDING, Reason.SUSPENDED}
                     outcomes = await suspend(entries, run, was_applied=was_applied)
-                    condition = suspending_condition([one.report for one in outcomes if one.report is not None], before)
+                    reported = [ResourceObservation(one.resource, one.report) for one in outcomes if one.report]
+                    condition = suspending_condition(reported, before)
                     return self._staged(context, condition, outcomes + await self._clean_up(run, prune=False))
                 # 4. The resources.
                 grading = grace_is_over(before.previous, self.grace_period, before.now)

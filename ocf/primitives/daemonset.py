@@ -60,7 +60,8 @@ def _counts(live: BaseModel | Manifest) -> PodCounts:
     desired = live_count(live, "status", "desiredNumberScheduled")
     # Without a matching node, pods that still terminate are not desired and not a reason to wait.
     ready = live_count(live, "status", "numberReady") if desired else 0
-    return PodCounts(desired, ready, running=live_count(live, "status", "currentNumberScheduled"))
+    running, available = (live_count(live, "status", name) for name in ("currentNumberScheduled", "numberAvailable"))
+    return PodCounts(desired, ready, running=running, available=available)
 
 
 def _pending(live: BaseModel | Manifest, desired: int) -> str:

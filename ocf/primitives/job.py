@@ -17,6 +17,7 @@ from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMut
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import TaskResource
+from ocf.primitives.status import conditions_of
 
 __all__ = [
     "Builder",
@@ -65,19 +66,20 @@ def default_converging_status_handler(operation: ApplyOperation, live: V1Job) ->
         live: The object as the API server returned it.
 
     Returns:
-        `Completed` or `TaskFailing` once the Job has the condition `Complete` or `Failed`; before that `TaskRunning`
-        while it has active pods, else `TaskPending`.
+        `Completed` once the Job has the condition `Complete`; `TaskFailing` once it has `Failed`, or `FailureTarget`
+        while its last pods terminate; before that `TaskRunning` while it has active pods, else `TaskPending`.
     """
-    for condition in (live.status.conditions if live.status else None) or ():
+    for condition in conditions_of(live.status):
         if condition.type == "Complete" and condition.status == "True":
             return StatusReport(CompletionStatus.COMPLETED, "Job completed successfully")
-        if condition.type == "Failed" and condition.status == "True":
-            return StatusReport(
-                CompletionStatus.FAILING, f"Job failed: {condition.message}" if condition.message else "Job failed"
-            )
+        if condition.type in {"Failed", "FailureTarget"} and condition.status == "True":
+            parts = filter(None, ("Job failed", condition.reason, condition.message))
+            return StatusReport(CompletionStatus.FAILING, ": ".join(parts))
     active = _active(live)
     if active:
         return StatusReport(CompletionStatus.RUNNING, f"Job has {active} active pod(s)")
+    if live.spec and live.spec.suspend:
+        return StatusReport(CompletionStatus.PENDING, "Job is suspended: spec.suspend is true")
     created = "was just created," if operation is ApplyOperation.CREATED else "is"
     return StatusReport(CompletionStatus.PENDING, f"Job {created} waiting for pods to be scheduled")
 

@@ -15,11 +15,12 @@ from ocf import feature
 from ocf.concepts import OperationalStatus, StatusReport
 from ocf.editors import ObjectMetaEditor, PVCSpecEditor
 from ocf.lazy_types.kubernetes import V1PersistentVolumeClaim
+from ocf.objects.quantity import Quantity
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.status import IntegrationStatus, always_suspended
+from ocf.primitives.status import IntegrationStatus, always_suspended, conditions_of, live_field
 
 __all__ = [
     "Builder",
@@ -50,30 +51,56 @@ Resource: TypeAlias = IntegrationResource["V1PersistentVolumeClaim", Mutator]
 """A volume claim as a resource of a component."""
 
 
-# Default status handlers of a PersistentVolumeClaim, based on its phase.
+# Default status handlers of a PersistentVolumeClaim, based on its phase, its conditions and its capacity.
+#
+# A claim stays bound while it is resized. The capacity follows at the end, so a larger request is visible as well where
+# no controller expands volumes. A failed resize is tried again, and the volume can be used meanwhile.
 #
 # Source: the API reference, `PersistentVolumeClaimStatus`.
+
+# The most specific one comes first: `Resizing` may stay True while one of the others is.
+_CHANGING: Final = (
+    "ControllerResizeError",
+    "NodeResizeError",
+    "ModifyVolumeError",
+    "FileSystemResizePending",
+    "Resizing",
+    "ModifyingVolume",
+)
 
 
 def _observed(live: V1PersistentVolumeClaim) -> StatusReport[OperationalStatus]:
     match live.status.phase if live.status else None:
         case "Bound":
-            volume = live.spec.volume_name if live.spec else None
-            reason = f"PVC is bound to volume {volume}" if volume else "PVC is bound"
-            return StatusReport(OperationalStatus.OPERATIONAL, reason)
+            return _bound(live)
         case "Lost":
             return StatusReport(OperationalStatus.FAILING, "PVC has lost its bound volume")
         case _:
             return StatusReport(OperationalStatus.PENDING, "Waiting for PVC to be bound")
 
 
+def _bound(live: V1PersistentVolumeClaim) -> StatusReport[OperationalStatus]:
+    requested = live_field(live, "spec", "resources", "requests", "storage")
+    capacity = live_field(live, "status", "capacity", "storage")
+    true = {condition.type: condition for condition in conditions_of(live.status) if condition.status == "True"}
+    change = next((true[name] for name in _CHANGING if name in true), None)
+    text = f": {change.type}: {change.text}" if change else ""
+    if requested and capacity and Quantity.parse(capacity) < Quantity.parse(requested):
+        return StatusReport(OperationalStatus.PENDING, f"Waiting for PVC to grow from {capacity} to {requested}{text}")
+    if change:
+        return StatusReport(OperationalStatus.PENDING, f"Waiting for the volume of the PVC to be changed{text}")
+    volume = live.spec.volume_name if live.spec else None
+    return StatusReport(OperationalStatus.OPERATIONAL, f"PVC is bound to volume {volume}" if volume else "PVC is bound")
+
+
 _STATUS: Final = IntegrationStatus(_observed)
 
 default_operational_status_handler: Final = _STATUS.operational
-"""Status handler: `Operational` in phase `Bound`, `OperationFailing` in phase `Lost`, else `OperationPending`."""
+"""Status handler: `Operational` in phase `Bound` with the requested capacity and without a change of the volume under
+way, `OperationFailing` in phase `Lost`, else `OperationPending`."""
 
 default_grace_status_handler: Final = _STATUS.grace
-"""Grace handler: `Healthy` in phase `Bound`, `Down` in phase `Lost`, else `Degraded`."""
+"""Grace handler: `Healthy` if it is operational, `Down` in phase `Lost`, else `Degraded`."""
 
 default_suspension_status_handler: Final = always_suspended("PVC does not require suspension actions")
 """Suspension handler: always `Suspended`."""

@@ -17,7 +17,7 @@ from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.status import always_suspended, live_field
+from ocf.primitives.status import always_suspended, conditions_of, live_field
 
 __all__ = [
     "Builder",
@@ -69,7 +69,7 @@ def default_operational_status_handler(
         return StatusReport(OperationalStatus.OPERATIONAL, "Service is operational")
     if _has_address(live):
         return StatusReport(OperationalStatus.OPERATIONAL, _ASSIGNED)
-    return StatusReport(OperationalStatus.PENDING, _AWAITING)
+    return StatusReport(OperationalStatus.PENDING, _awaiting(live))
 
 
 def default_grace_status_handler(live: V1Service | Manifest) -> StatusReport[GraceStatus]:
@@ -85,7 +85,7 @@ def default_grace_status_handler(live: V1Service | Manifest) -> StatusReport[Gra
         return StatusReport(GraceStatus.HEALTHY, "Service is healthy")
     if _has_address(live):
         return StatusReport(GraceStatus.HEALTHY, _ASSIGNED)
-    return StatusReport(GraceStatus.DEGRADED, _AWAITING)
+    return StatusReport(GraceStatus.DEGRADED, _awaiting(live))
 
 
 default_suspension_status_handler: Final = always_suspended("Service unaffected by suspension")
@@ -100,6 +100,18 @@ def _has_address(live: V1Service | Manifest) -> bool:
     """Return whether any entry has an address; some providers first write an empty one, which does not count."""
     entries = live_field(live, "status", "loadBalancer", "ingress") or ()
     return any(live_field(entry, "ip") or live_field(entry, "hostname") for entry in entries)
+
+
+def _awaiting(live: V1Service | Manifest) -> str:
+    """Return that an address is missing, and why, if a controller of load balancers reports that as a condition.
+
+    The API defines no condition for it. `LoadBalancerPortsError` is True if a port is the cause; controllers have types
+    of their own that are False, such as `cilium.io/IPAMRequestSatisfied`.
+    """
+    for condition in conditions_of(live_field(live, "status")):
+        if condition.status == ("True" if condition.type == "LoadBalancerPortsError" else "False"):
+            return f"{_AWAITING}: {condition.with_reason}"
+    return _AWAITING
 
 
 class Builder(IntegrationBuilder[V1Service, Mutator]):

@@ -32,6 +32,7 @@ __all__ = [
     "live_count",
     "live_field",
     "replica_counts",
+    "rollout_failure",
 ]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
@@ -77,11 +78,15 @@ def _field(value: Any, name: str) -> Any:
 
 
 class PodCounts(NamedTuple):
-    """Counts of pods in the status of a workload; `running` ones exist, ready or not."""
+    """Counts of pods in the status of a workload.
+
+    Pods that are `running` exist, ready or not; those that are `available` have been ready for `minReadySeconds`.
+    """
 
     desired: int
     ready: int
     running: int
+    available: int
 
 
 def replica_counts(live: BaseModel | Manifest) -> PodCounts:
@@ -91,6 +96,7 @@ def replica_counts(live: BaseModel | Manifest) -> PodCounts:
         desired=live_count(live, "spec", "replicas", unset=1),
         ready=live_count(live, "status", "readyReplicas"),
         running=live_count(live, "status", "replicas"),
+        available=live_count(live, "status", "availableReplicas"),
     )
 
 
@@ -117,28 +123,33 @@ class RolloutStatus:
         stale = self._stale_report(operation, live)
         if stale is not None:
             return stale
-        desired, ready, _ = self.counts(live)
+        desired, ready, _, available = self.counts(live)
         if ready != desired:
-            waiting = f"Waiting for {self.pods}: {ready}/{desired} ready"
-            return StatusReport(self._progress(operation, AliveStatus.SCALING), waiting)
-        pending = self.pending(live, desired)
-        if pending:
-            return StatusReport(self._progress(operation, AliveStatus.UPDATING), pending)
-        return StatusReport(AliveStatus.HEALTHY, self._healthy_reason(desired))
+            status, waiting = AliveStatus.SCALING, f"Waiting for {self.pods}: {ready}/{desired} ready"
+        else:
+            status, waiting = AliveStatus.UPDATING, self._unfinished(live, desired, available)
+        if not waiting:
+            return StatusReport(AliveStatus.HEALTHY, self._healthy_reason(desired))
+        failure = rollout_failure(live)
+        if failure:
+            return StatusReport(AliveStatus.FAILING, f"{failure} ({waiting})")
+        return StatusReport(self._progress(operation, status), waiting)
 
     def grace(self, live: BaseModel | Manifest) -> StatusReport[GraceStatus]:
         """Return the status of a workload whose grace period has expired."""
-        desired, ready, _ = self.counts(live)
-        if ready == 0 and desired > 0:
-            return StatusReport(GraceStatus.DOWN, f"No {self.pods} are ready")
+        desired, ready, _, available = self.counts(live)
         stale = self._stale_report(ApplyOperation.NONE, live)
+        failure = rollout_failure(live) if stale is None else ""
+        cause = f": {failure}" if failure else ""
+        if ready == 0 and desired > 0:
+            return StatusReport(GraceStatus.DOWN, f"No {self.pods} are ready{cause}")
         if stale is not None:
             return StatusReport(GraceStatus.DEGRADED, stale.reason)
         if ready != desired:
-            return StatusReport(GraceStatus.DEGRADED, f"{self.kind} partially available")
-        pending = self.pending(live, desired)
-        if pending:
-            return StatusReport(GraceStatus.DEGRADED, pending)
+            return StatusReport(GraceStatus.DEGRADED, f"{self.kind} partially available{cause}")
+        unfinished = self._unfinished(live, desired, available)
+        if unfinished:
+            return StatusReport(GraceStatus.DEGRADED, f"{failure} ({unfinished})" if failure else unfinished)
         return StatusReport(GraceStatus.HEALTHY, self._healthy_reason(desired))
 
     def suspension(self, live: BaseModel | Manifest) -> StatusReport[SuspensionStatus]:
@@ -148,6 +159,13 @@ class RolloutStatus:
             return StatusReport(SuspensionStatus.SUSPENDED, f"{self.kind} scaled to zero")
         waiting = f"Waiting for replicas to scale down, {running} replicas still running."
         return StatusReport(SuspensionStatus.SUSPENDING, waiting)
+
+    def _unfinished(self, live: BaseModel | Manifest, desired: int, available: int) -> str:
+        """Return what is still to be done once the desired pods are ready; empty if nothing is."""
+        pending = self.pending(live, desired)
+        if not pending and available < desired and live_count(live, "spec", "minReadySeconds"):
+            return f"Waiting for minReadySeconds: {available}/{desired} {self.pods} available"
+        return pending
 
     def _stale_report(self, operation: ApplyOperation, live: BaseModel | Manifest) -> StatusReport[AliveStatus] | None:
         return stale_generation_report(
@@ -181,6 +199,11 @@ class SeenCondition(NamedTuple):
         """Its message, else its type and status."""
         return self.message or f"{self.type} is {self.status}"
 
+    @property
+    def with_reason(self) -> str:
+        """Its text after its reason, by which the documentation of its controller is found."""
+        return f"{self.reason}: {self.text}" if self.reason else self.text
+
 
 def conditions_of(status: Any) -> Iterator[SeenCondition]:
     """Yield the conditions of a status, or of another part of an object with a list `conditions`."""
@@ -197,6 +220,27 @@ def is_stale(live: BaseModel | Manifest, observed: int | None) -> bool:
     """Return whether an observed generation is that of an older spec; None, which is not reported, is current."""
     generation = live_field(live, "metadata", "generation")
     return isinstance(generation, int) and observed is not None and observed < generation
+
+
+def rollout_failure(live: BaseModel | Manifest) -> str:
+    """Return why the controller of a workload cannot make progress, as its conditions report it; empty if it can.
+
+    A pod that cannot be created, which the message of the API server explains, is the cause of a missed deadline.
+
+    Source: `getReplicaFailures` and `syncRolloutStatus` of the deployment controller. The built-in controllers of
+    StatefulSets and DaemonSets set no conditions.
+
+    Example:
+        >>> missed = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+        >>> rollout_failure({"status": {"conditions": [missed]}})
+        'ProgressDeadlineExceeded: Progressing is False'
+    """
+    seen = {condition.type: condition for condition in conditions_of(live_field(live, "status"))}
+    for name, failed in (("ReplicaFailure", "True"), ("Progressing", "False")):
+        condition = seen.get(name)
+        if condition is not None and condition.status == failed:
+            return condition.with_reason
+    return ""
 
 
 # https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md,

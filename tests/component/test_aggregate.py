@@ -133,7 +133,7 @@ class TestInAReconcile:
             returned = await whole(context, good, bad)
         condition = await env.condition("Ready")
         assert condition == returned.to_manifest()
-        assert (condition["status"], condition["message"]) == ("False", "bad: CrashLoop")
+        assert (condition["status"], condition["message"]) == ("False", "bad: Deployment bad: CrashLoop")
         assert condition["observedGeneration"] == 1
 
     async def test_moves_its_time_only_with_its_status(self, env: Env, web_base: Manifest) -> None:

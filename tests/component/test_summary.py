@@ -149,5 +149,5 @@ async def test_the_text(env: Any, web: deployment.Resource, config_map: Callable
         "  v1/ConfigMap/shop/settings: Updated, an apply changes it\n"
         "    data.a: changed\n"
         "  apps/v1/Deployment/shop/web: Created, there was no such object\n"
-        f"    reports Creating: {result.condition.message}"
+        f"    reports Creating: {result.condition.message.removeprefix('Deployment web: ')}"
     )

@@ -26,8 +26,8 @@ BASE: Manifest = {
 }
 
 
-def condition(kind: str, status: str = "True", message: str = "") -> Manifest:
-    return {"type": kind, "status": status, "message": message}
+def condition(kind: str, status: str = "True", message: str = "", reason: str = "") -> Manifest:
+    return {"type": kind, "status": status, "message": message, "reason": reason}
 
 
 def live(*conditions: Manifest, active: int | None = None, suspend: bool | None = None) -> Manifest:
@@ -55,7 +55,31 @@ FAILED = condition("Failed", message="BackoffLimitExceeded")
         pytest.param(
             live(condition("Failed", "False"), active=2), "TaskRunning", "Job has 2 active pod(s)", id="false"
         ),
-        pytest.param(live(condition("FailureTarget"), active=1), "TaskRunning", "Job has 1 active pod(s)", id="other"),
+        pytest.param(
+            live(condition("FailureTarget", reason="PodFailurePolicy", message="exit code 42"), active=1),
+            "TaskFailing",
+            "Job failed: PodFailurePolicy: exit code 42",
+            id="a pod failure policy, while the last pods terminate",
+        ),
+        pytest.param(
+            live(condition("Failed", reason="BackoffLimitExceeded", message="the limit is reached")),
+            "TaskFailing",
+            "Job failed: BackoffLimitExceeded: the limit is reached",
+            id="backoff limit",
+        ),
+        pytest.param(
+            live(condition("Failed", reason="DeadlineExceeded")),
+            "TaskFailing",
+            "Job failed: DeadlineExceeded",
+            id="late",
+        ),
+        pytest.param(
+            live(condition("SuccessCriteriaMet"), active=1), "TaskRunning", "Job has 1 active pod(s)", id="other"
+        ),
+        pytest.param(live(suspend=True), "TaskPending", "Job is suspended: spec.suspend is true", id="suspended"),
+        pytest.param(
+            live(active=1, suspend=True), "TaskRunning", "Job has 1 active pod(s)", id="suspended, and a pod is active"
+        ),
         pytest.param(live(condition("Suspended")), "TaskPending", WAITING, id="suspended by another user"),
         pytest.param(live(active=0), "TaskPending", WAITING, id="no active pod"),
         pytest.param(BASE, "TaskPending", WAITING, id="without a status"),

@@ -21,6 +21,37 @@ def seen(phase: str, volume: str = "") -> Manifest:
     return {**BASE, "spec": spec, "status": {"phase": phase} if phase else {}}
 
 
+BOUND = seen("Bound", "pv-1")
+BOUND["spec"]["resources"] = {"requests": {"storage": "2048Mi"}}
+
+
+def resized(*conditions: tuple[str, str], capacity: str = "1Gi") -> Manifest:
+    found = [{"type": name, "status": "True", "message": message} for name, message in conditions]
+    return {"status": {"phase": "Bound", "capacity": {"storage": capacity}, "conditions": found}}
+
+
+GROW = "Waiting for PVC to grow from 1Gi to 2048Mi"
+RESIZES: list[tuple[str, Manifest, str]] = [
+    ("no controller expands it", resized(), GROW),
+    ("under way", resized(("Resizing", "")), f"{GROW}: Resizing: Resizing is True"),
+    (
+        "waiting for a pod",
+        resized(("Resizing", ""), ("FileSystemResizePending", "Waiting for a pod to start")),
+        f"{GROW}: FileSystemResizePending: Waiting for a pod to start",
+    ),
+    (
+        "failed",
+        resized(("Resizing", ""), ("ControllerResizeError", "the disk quota is 1Gi")),
+        f"{GROW}: ControllerResizeError: the disk quota is 1Gi",
+    ),
+    (
+        "other attributes",
+        resized(("ModifyVolumeError", "no such class"), capacity="2Gi"),
+        "Waiting for the volume of the PVC to be changed: ModifyVolumeError: no such class",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("live", "status", "grace", "reason"),
     [
@@ -30,6 +61,17 @@ def seen(phase: str, volume: str = "") -> Manifest:
         pytest.param(seen("Weird"), "OperationPending", "Degraded", WAITING, id="unknown phase"),
         pytest.param(seen("Bound", "pv-1"), "Operational", "Healthy", "PVC is bound to volume pv-1", id="bound"),
         pytest.param(seen("Bound"), "Operational", "Healthy", "PVC is bound", id="bound, volume not seen"),
+        *(
+            pytest.param({**BOUND, **live}, "OperationPending", "Degraded", reason, id=title)
+            for title, live, reason in RESIZES
+        ),
+        pytest.param(
+            {**BOUND, "status": {"phase": "Bound", "capacity": {"storage": "10Gi"}}},
+            "Operational",
+            "Healthy",
+            "PVC is bound to volume pv-1",
+            id="more capacity than requested",
+        ),
         pytest.param(seen("Lost", "pv-1"), "OperationFailing", "Down", "PVC has lost its bound volume", id="lost"),
     ],
 )

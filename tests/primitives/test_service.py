@@ -24,6 +24,24 @@ def live(service_type: str | None = None, ingress: list[Any] | None = None, *, s
     return {**BASE, "spec": spec, **({"status": {"loadBalancer": balancer}} if status else {})}
 
 
+def caused(name: str, status: str, reason: str) -> Manifest:
+    return {"type": name, "status": status, "reason": reason, "message": "no address is free"}
+
+
+CAUSES: list[tuple[str, list[Manifest], str]] = [
+    (
+        "a controller reports the cause",
+        [caused("cilium.io/IPAMRequestSatisfied", "False", "no_pool")],
+        ": no_pool: no address is free",
+    ),
+    (
+        "a port is the cause",
+        [caused("LoadBalancerPortsError", "True", "PortInUse")],
+        ": PortInUse: no address is free",
+    ),
+    ("no port is the cause", [caused("LoadBalancerPortsError", "False", "")], ""),
+    ("what is fulfilled is not a cause", [caused("cilium.io/IPAMRequestSatisfied", "True", "satisfied")], ""),
+]
 # row: what is observed, the status, its reason, the answer after grace, its reason
 STATES = [
     pytest.param(live(), "Operational", "Service is operational", "Healthy", "Service is healthy", id="type unset"),
@@ -40,6 +58,17 @@ STATES = [
             "an empty entry": live("LoadBalancer", [{}]),
             "an empty address": live("LoadBalancer", [{"ip": "", "hostname": ""}]),
         }.items()
+    ),
+    *(
+        pytest.param(
+            {**live("LoadBalancer"), "status": {"conditions": conditions}},
+            "OperationPending",
+            f"{AWAITING}{cause}",
+            "Degraded",
+            f"{AWAITING}{cause}",
+            id=title,
+        )
+        for title, conditions, cause in CAUSES
     ),
     *(
         pytest.param(live("LoadBalancer", entries), "Operational", ASSIGNED, "Healthy", ASSIGNED, id=title)

@@ -5,6 +5,7 @@ Everything here is a function of values and an instant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,7 +17,6 @@ from ocf.component.status.reasons import (
     PRIORITY,
     PROGRESSING,
     READY,
-    SEVERITY,
     STICKY,
     Reason,
 )
@@ -39,6 +39,10 @@ __all__ = [
 ]
 
 _REASONS: Final = frozenset(Reason)
+_CORE_VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?")
+# A message must be readable in one column of `kubectl get`. The API server accepts 32768 characters.
+_MOST_LISTED: Final = 10
+_LONGEST_REASON: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,18 +203,17 @@ def converging_condition(
 ) -> Condition:
     """Return the condition of a component that is being reconciled.
 
-    It is `True/Healthy` if every resource is ready, else False with the reason and the messages of the reports with the
-    highest priority, or with the grace status once the grace period, if there is one, is over.
+    It is `True/Healthy` if every resource is ready, else False with the reason of the report with the highest priority,
+    or with the grace status once the grace period, if there is one, is over. The message names each resource that is
+    not ready, with the reason of its report.
     """
-    if all(observation.is_ready for observation in observations):
+    waiting = sorted((one for one in observations if not one.is_ready), key=_place)
+    if not waiting:
         return context.next(Reason.HEALTHY, "Component is healthy.", ready=True)
-    reports = [observation.report for observation in observations]
-    reasons = [Reason(report.status) for report in reports]
-    reason = max(reasons, key=PRIORITY.__getitem__)
-    severity = SEVERITY.get(reason)
-    message = _joined(report for report, each in zip(reports, reasons, strict=True) if SEVERITY.get(each) == severity)
+    reason = max((Reason(one.report.status) for one in waiting), key=PRIORITY.__getitem__)
+    message = _listed((one.resource, one.report) for one in waiting)
     previous = context.previous
-    grade = _graded(observations) if grace_is_over(previous, grace_period, context.now) else None
+    grade = _graded(waiting) if grace_is_over(previous, grace_period, context.now) else None
     if previous.reason in OUTSIDE_CONVERGENCE or (grace_period and _is_ahead(previous, context.now)):
         # Even from False to False: the time spent suspended or waiting does not count as converging. A start in the
         # future, after a clock was set back, counts as now: otherwise the period would end late by as much.
@@ -245,16 +248,17 @@ def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -
     return previous.reason not in OUTSIDE_CONVERGENCE and now > _deadline(previous, grace_period)
 
 
-def suspending_condition(reports: Sequence[StatusReport[SuspensionStatus]], context: ConditionContext) -> Condition:
+def suspending_condition(observations: Sequence[ResourceObservation], context: ConditionContext) -> Condition:
     """Return the condition of a component that is being suspended.
 
-    It is `True/Suspended` once every resource is suspended, else False with the status that is furthest from it.
+    It is `True/Suspended` once every resource is suspended, else False with the status that is furthest from it. The
+    message names each resource that is not suspended, with the reason of its report.
     """
-    furthest = max((report.status for report in reports), key=lambda status: status.distance, default=None)
-    if furthest is None or furthest is SuspensionStatus.SUSPENDED:
+    left = [one for one in observations if one.report.status is not SuspensionStatus.SUSPENDED]
+    if not left:
         return context.next(Reason.SUSPENDED, "All resources are suspended.", ready=True)
-    message = _joined(report for report in reports if report.status is furthest)
-    return context.next(Reason(furthest), message, ready=False)
+    left.sort(key=lambda one: -one.report.status.distance)
+    return context.next(Reason(left[0].report.status), _listed((one.resource, one.report) for one in left), ready=False)
 
 
 def _is_ahead(condition: Condition, now: datetime) -> bool:
@@ -266,23 +270,59 @@ def _deadline(condition: Condition, grace_period: timedelta) -> datetime:
     return parse_time(condition.last_transition_time) + grace_period
 
 
-def _graded(observations: Sequence[ResourceObservation]) -> tuple[Reason, str] | None:
+def _graded(waiting: Sequence[ResourceObservation]) -> tuple[Reason, str] | None:
     """Return reason and message of the worst grace status; None if all of them are Healthy."""
-    grades = [grade for observation in observations if (grade := _grade(observation)) is not None]
-    if not grades:
-        return Reason.DOWN, "Component is down: Component failed to converge within grace period."
-    worst = max((grade.status for grade in grades), key=lambda status: status.severity)
+    graded = [(one.resource, grade) for one in waiting if (grade := _grade(one)) is not None]
+    if not graded:
+        return Reason.DOWN, f"Component is down: {_listed((one.resource, one.report) for one in waiting)}"
+    worst = max((grade.status for _, grade in graded), key=lambda status: status.severity)
     if worst is GraceStatus.HEALTHY:
         return None
-    message = _joined(grade for grade in grades if grade.status is worst)
+    message = _listed((resource, grade) for resource, grade in graded if grade.status is not GraceStatus.HEALTHY)
     return Reason(worst), f"Component is {worst.lower()}: {message}"
 
 
 def _grade(observation: ResourceObservation) -> StatusReport[GraceStatus] | None:
     if observation.is_blocked:
-        return StatusReport(GraceStatus.DOWN, observation.report.reason or f"{observation.resource} is blocked")
+        return StatusReport(GraceStatus.DOWN, observation.report.reason or str(observation.report.status))
     return observation.grade
 
 
-def _joined(reports: Iterable[StatusReport[Any]]) -> str:
-    return "; ".join(report.reason for report in reports if report.reason)
+def _place(observation: ResourceObservation) -> int:
+    """Return the place of a report in the message: pods may wait for a volume or a task, which do not wait for them."""
+    match Reason(observation.report.status):
+        case Reason.FAILING | Reason.OPERATION_FAILING | Reason.TASK_FAILING:
+            return 0
+        case Reason.BLOCKED:
+            return 1
+        case Reason.CREATING | Reason.UPDATING | Reason.SCALING:
+            return 3
+        case _:
+            return 2
+
+
+def _listed(reports: Iterable[tuple[str, StatusReport[Any]]]) -> str:
+    """Return the reasons of reports, each after the name of its resource; only the first of very many."""
+    texts = [_sentence(resource, report) for resource, report in reports]
+    left = len(texts) - _MOST_LISTED
+    return "; ".join([*texts[:_MOST_LISTED], *([f"and {left} more"] if left > 0 else [])])
+
+
+def _sentence(resource: str, report: StatusReport[Any]) -> str:
+    text = report.reason or str(report.status)
+    if len(text) > _LONGEST_REASON:
+        text = f"{text[:_LONGEST_REASON]}…"
+    return text if resource in text else f"{_short_name(resource)}: {text}"
+
+
+def _short_name(identity: str) -> str:
+    """Return kind and name of an identity.
+
+    Example:
+        >>> _short_name("apps/v1/Deployment/shop/web"), _short_name("v1/Namespace/shop"), _short_name("other")
+        ('Deployment web', 'Namespace shop', 'other')
+    """
+    parts = identity.split("/")
+    # Only the core group has no name before its version.
+    kind = 1 if _CORE_VERSION.fullmatch(parts[0]) else 2
+    return f"{parts[kind]} {parts[-1]}" if len(parts) > kind + 1 else identity

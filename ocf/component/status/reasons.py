@@ -15,7 +15,6 @@ __all__ = [
     "PRIORITY",
     "PROGRESSING",
     "READY",
-    "SEVERITY",
     "STICKY",
     "SUSPENSION_REASONS",
     "Reason",
@@ -54,11 +53,6 @@ class Reason(StrEnum):
         """Rank of the reason; the highest among the reports becomes the condition's reason."""
         return PRIORITY[self]
 
-    @property
-    def severity(self) -> int:
-        """Severity of a report with this reason; 0 for reasons that no resource reports."""
-        return SEVERITY.get(self, 0)
-
 
 PRIORITY: Final = {
     Reason.ERROR: 20,
@@ -84,22 +78,6 @@ PRIORITY: Final = {
     Reason.OPERATIONAL: 2,
     Reason.COMPLETED: 1,
     Reason.UNKNOWN: 0,
-}
-
-SEVERITY: Final = {
-    Reason.FAILING: 5,
-    Reason.OPERATION_FAILING: 5,
-    Reason.TASK_FAILING: 5,
-    Reason.SCALING: 4,
-    Reason.TASK_RUNNING: 4,
-    Reason.UPDATING: 3,
-    Reason.BLOCKED: 2,
-    Reason.CREATING: 2,
-    Reason.OPERATION_PENDING: 2,
-    Reason.TASK_PENDING: 2,
-    Reason.HEALTHY: 1,
-    Reason.OPERATIONAL: 1,
-    Reason.COMPLETED: 1,
 }
 
 READY: Final = frozenset({Reason.HEALTHY, Reason.OPERATIONAL, Reason.COMPLETED})

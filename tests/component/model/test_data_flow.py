@@ -210,7 +210,7 @@ class TestFlow:
         result = await env.reconcile(made.build())
         assert (result.condition.reason, result.condition.message) == (
             Reason.BLOCKED,
-            'waiting for data "db-host", "db-port"',
+            'Deployment web: waiting for data "db-host", "db-port"',
         )
         assert result.outcomes[-1].action is Action.BLOCKED
 

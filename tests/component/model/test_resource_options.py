@@ -337,14 +337,14 @@ class TestParticipation:
         result = await env.reconcile(of((healthy, {}), (failing, {"participation": Participation.AUXILIARY})))
         assert (result.condition.status, result.condition.reason) == (True, Reason.HEALTHY)
         result = await env.reconcile(of((healthy, {"participation": Participation.AUXILIARY}), (failing, {})))
-        assert (result.condition.reason, result.condition.message) == (Reason.FAILING, "CrashLoop")
+        assert (result.condition.reason, result.condition.message) == (Reason.FAILING, "Deployment b: CrashLoop")
 
     async def test_a_blocked_auxiliary_resource_counts(self, env: Env, web_base: Manifest) -> None:
         healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
         waiting = reporting(web_base, "b", AliveStatus.HEALTHY).with_guard(blocked("x")).build()
         result = await env.reconcile(of((healthy, {}), (waiting, {"participation": Participation.AUXILIARY})))
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
-        assert result.condition.message == "x"
+        assert result.condition.message == "Deployment b: x"
 
     async def test_an_error_of_an_auxiliary_resource_fails_the_reconcile(self, env: Env, web_base: Manifest) -> None:
         def crash(_mutator: deployment.Mutator) -> None:
@@ -384,7 +384,7 @@ class TestForeignController:
         subject = of((config_map().build(), {"block_on_foreign_controller": True}), (web, {}))
         result = await env.reconcile(subject)
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
-        assert result.condition.message == "controlled by Shop other"
+        assert result.condition.message == "ConfigMap settings: controlled by Shop other"
         assert await env.cluster.get(SETTINGS) == live
         assert not await env.exists(env.web)
         await env.change(SETTINGS, metadata={"ownerReferences": None})
@@ -394,7 +394,7 @@ class TestForeignController:
         await env.create(SETTINGS, metadata={"ownerReferences": [await env.other_owner()]})
         guarded = config_map().with_guard(blocked("not yet")).build()
         result = await env.reconcile(of((guarded, {"block_on_foreign_controller": True})))
-        assert result.condition.message == "not yet"
+        assert result.condition.message == "ConfigMap settings: not yet"
 
     async def test_neither_our_own_object_nor_one_without_controller_blocks(
         self, env: Env, config_map: Callable[..., StaticKind]

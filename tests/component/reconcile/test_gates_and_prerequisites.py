@@ -312,7 +312,7 @@ class TestDependsOn:
     ) -> None:
         infra = component.Builder("infra", condition_type="InfraReady").with_resource(web).build()
         result = await env.reconcile(infra, waiting(depends_on("InfraReady")))
-        seen = "False: Waiting for deployment controller to observe latest spec"
+        seen = "False: Deployment web: Waiting for deployment controller to observe latest spec"
         assert result.condition.message == (
             f'Prerequisite not met: waiting for condition "InfraReady" to become True (currently {seen})'
         )

@@ -236,7 +236,7 @@ class TestGuardsAndData:
         third = deployment.Builder(named(web_base, "third")).build()
         result = await env.reconcile(only(first, second, third))
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
-        assert result.condition.message == "waiting for the license"
+        assert result.condition.message == "Deployment second: waiting for the license"
         assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.BLOCKED]
         assert [request.name for request in env.cluster.requests.of(Verb.GET, Verb.APPLY)].count("second") == 0
 
@@ -289,7 +289,10 @@ class TestResult:
         inactive = active | {"status": "False", "message": "no metrics"}
         await env.report(env.hpa, {"desiredReplicas": 2, "conditions": [inactive]})
         failing = await env.reconcile(scaled())
-        assert (failing.condition.reason, failing.condition.message) == (Reason.OPERATION_FAILING, "no metrics")
+        assert (failing.condition.reason, failing.condition.message) == (
+            Reason.OPERATION_FAILING,
+            "HorizontalPodAutoscaler web: no metrics",
+        )
 
     async def test_a_component_without_resources_is_healthy(self, env: Env) -> None:
         result = await env.reconcile(only())

@@ -45,7 +45,9 @@ class TestFlow:
         result = await env.reconcile(scaled(suspended=True))
         assert written(env) == [("delete", "HorizontalPodAutoscaler"), ("apply", "Deployment")]
         assert (result.condition.status, result.condition.reason) == (False, Reason.SUSPENDING)
-        assert result.condition.message == "Waiting for replicas to scale down, 1 replicas still running."
+        assert result.condition.message == (
+            "Deployment web: Waiting for replicas to scale down, 1 replicas still running."
+        )
         assert result.requeue_after == timedelta(seconds=10)
         await env.run(0)
         result = await env.reconcile(scaled(suspended=True))
@@ -139,7 +141,7 @@ class TestDeletion:
         slow = hpa.Builder(hpa_base).with_custom_suspend_status(lambda _live: reports.pop(0)).build()
         await env.reconcile(of(web, slow, suspended=False))
         first = await env.reconcile(of(web, slow))
-        assert (first.condition.message, await env.exists(env.hpa)) == ("draining", True)
+        assert (first.condition.message, await env.exists(env.hpa)) == ("HorizontalPodAutoscaler web: draining", True)
         await env.reconcile(of(web, slow))
         assert not await env.exists(env.hpa)
 

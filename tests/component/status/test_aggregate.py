@@ -63,24 +63,34 @@ class TestConverging:
         ("before", "reports", "reason", "message"),
         [
             pytest.param(
-                "Unknown", [(Al.CREATING, "Creating something")], "Creating", "Creating something", id="creating"
+                "Unknown",
+                [(Al.CREATING, "Creating something")],
+                "Creating",
+                "resource-0: Creating something",
+                id="creating",
             ),
             pytest.param(
-                "Unknown", [(Op.PENDING, "Awaiting LB IP")], "OperationPending", "Awaiting LB IP", id="pending"
+                "Unknown",
+                [(Op.PENDING, "Awaiting LB IP")],
+                "OperationPending",
+                "resource-0: Awaiting LB IP",
+                id="pending",
             ),
-            pytest.param("Unknown", [(Co.RUNNING, "Task is running")], "TaskRunning", "Task is running", id="task"),
+            pytest.param(
+                "Unknown", [(Co.RUNNING, "Task is running")], "TaskRunning", "resource-0: Task is running", id="task"
+            ),
             pytest.param(
                 "Unknown",
                 [(Al.CREATING, "Creating CM"), (Al.UPDATING, "Updating Deploy"), (Al.SCALING, "Scaling StatefulSet")],
                 "Scaling",
-                "Scaling StatefulSet",
-                id="the highest priority gives the reason",
+                "resource-0: Creating CM; resource-1: Updating Deploy; resource-2: Scaling StatefulSet",
+                id="the highest priority gives the reason, and all are named",
             ),
             pytest.param(
                 "Unknown",
                 [(Al.HEALTHY, ""), (Op.PENDING, "waits"), (Co.RUNNING, "Completable Running")],
                 "TaskRunning",
-                "Completable Running",
+                "resource-1: waits; resource-2: Completable Running",
                 id="over the concepts",
             ),
             pytest.param(
@@ -91,52 +101,68 @@ class TestConverging:
                     (Co.FAILING, "Completable Failed"),
                 ],
                 "Failing",
-                "Alive Failing; Operational Failing; Completable Failed",
-                id="equal severities are joined",
+                "resource-0: Alive Failing; resource-1: Operational Failing; resource-2: Completable Failed",
+                id="all that fail are named",
             ),
             pytest.param(
                 "Unknown",
                 [(Al.CREATING, "Creating CM"), (Op.PENDING, "Awaiting LB"), (Co.PENDING, "Job pending")],
                 "Creating",
-                "Creating CM; Awaiting LB; Job pending",
-                id="in order of registration",
+                "resource-1: Awaiting LB; resource-2: Job pending; resource-0: Creating CM",
+                id="what pods may wait for comes first",
             ),
             pytest.param(
                 "Unknown",
                 [(Al.SCALING, "2/3"), (Co.RUNNING, "job")],
                 "Scaling",
-                "2/3; job",
-                id="scaling and a task have the same severity",
+                "resource-1: job; resource-0: 2/3",
+                id="a task comes before the pods that scale",
             ),
             pytest.param(
                 "Unknown",
                 [(Al.SCALING, "2/3"), (GuardStatus.BLOCKED, "wait A")],
                 "Blocked",
-                "wait A",
-                id="blocked has the priority and not the severity",
+                "resource-1: wait A; resource-0: 2/3",
+                id="blocked comes before what scales",
             ),
             pytest.param(
-                "Unknown", [(Al.CREATING, ""), (Op.PENDING, "waits")], "Creating", "waits", id="empty ones are left out"
+                "Unknown",
+                [(Al.CREATING, ""), (Op.PENDING, "waits")],
+                "Creating",
+                "resource-1: waits; resource-0: Creating",
+                id="without a message, the status",
             ),
             pytest.param(
-                "Creating", [(Al.UPDATING, "Still creating")], "Creating", "Still creating", id="progress sticks"
+                "Creating",
+                [(Al.UPDATING, "Still creating")],
+                "Creating",
+                "resource-0: Still creating",
+                id="progress sticks",
             ),
             pytest.param(
                 "Creating",
                 [(Al.SCALING, "Taking forever")],
                 "Creating",
-                "Taking forever",
+                "resource-0: Taking forever",
                 id="scaling does not unstick",
             ),
-            pytest.param("Scaling", [(Op.PENDING, "waits")], "Scaling", "waits", id="pending does not unstick"),
-            pytest.param("Creating", [(Al.FAILING, "CrashLoop")], "Failing", "CrashLoop", id="failing shows through"),
-            pytest.param("Updating", [(GuardStatus.BLOCKED, "x")], "Blocked", "x", id="blocked shows through"),
-            pytest.param("OperationPending", [(Al.SCALING, "2/3")], "Scaling", "2/3", id="pending does not stick"),
-            pytest.param("Failing", [(Al.SCALING, "2/3")], "Scaling", "2/3", id="failing does not stick"),
+            pytest.param(
+                "Scaling", [(Op.PENDING, "waits")], "Scaling", "resource-0: waits", id="pending does not unstick"
+            ),
+            pytest.param(
+                "Creating", [(Al.FAILING, "CrashLoop")], "Failing", "resource-0: CrashLoop", id="failing shows through"
+            ),
+            pytest.param(
+                "Updating", [(GuardStatus.BLOCKED, "x")], "Blocked", "resource-0: x", id="blocked shows through"
+            ),
+            pytest.param(
+                "OperationPending", [(Al.SCALING, "2/3")], "Scaling", "resource-0: 2/3", id="pending does not stick"
+            ),
+            pytest.param("Failing", [(Al.SCALING, "2/3")], "Scaling", "resource-0: 2/3", id="failing does not stick"),
         ],
     )
     def test_not_ready(self, before: str, reports: list[tuple[Any, str]], reason: str, message: str) -> None:
-        """Priority selects the reason, severity the joined messages, and progress keeps its first reason."""
+        """Priority selects the reason, progress keeps its first one, and the message names all that wait."""
         condition = converged([StatusReport(*report) for report in reports], previous(before))
         assert parts(condition) == (False, reason, message)
 
@@ -207,50 +233,50 @@ class TestGrace:
                 "Creating",
                 [(Al.CREATING, "x", ("Degraded", "Resource Degraded"))],
                 "Degraded",
-                "Component is degraded: Resource Degraded",
+                "Component is degraded: the resource: Resource Degraded",
                 id="degraded",
             ),
             pytest.param(
                 "OperationPending",
                 [(Op.PENDING, "x", ("Down", "Operational Down"))],
                 "Down",
-                "Component is down: Operational Down",
+                "Component is down: the resource: Operational Down",
                 id="down",
             ),
             pytest.param(
                 "Degraded",
                 [(Al.CREATING, "x", ("Down", "Now Down"))],
                 "Down",
-                "Component is down: Now Down",
+                "Component is down: the resource: Now Down",
                 id="gets worse",
             ),
             pytest.param(
                 "Down",
                 [(Al.CREATING, "x", ("Degraded", "Now Degraded"))],
                 "Degraded",
-                "Component is degraded: Now Degraded",
+                "Component is degraded: the resource: Now Degraded",
                 id="gets better",
             ),
             pytest.param(
                 "Blocked",
                 [(GuardStatus.BLOCKED, "waiting for the license", ("Healthy", "never asked"))],
                 "Down",
-                "Component is down: waiting for the license",
+                "Component is down: the resource: waiting for the license",
                 id="blocked is down and its handler is not called",
             ),
             pytest.param(
                 "Blocked",
                 [(GuardStatus.BLOCKED, "", None)],
                 "Down",
-                "Component is down: the resource is blocked",
+                "Component is down: the resource: Blocked",
                 id="a block without a message",
             ),
             pytest.param(
                 "Creating",
                 [(Co.RUNNING, "x", None)],
                 "Down",
-                "Component is down: Component failed to converge within grace period.",
-                id="no grace status",
+                "Component is down: the resource: x",
+                id="without a grace status, what it reports",
             ),
             pytest.param(
                 "Creating",
@@ -261,14 +287,14 @@ class TestGrace:
                     (Al.CREATING, "x", ("Degraded", "b")),
                 ],
                 "Degraded",
-                "Component is degraded: a; b",
-                id="equal grades are joined, empty ones left out",
+                "Component is degraded: the resource: a; the resource: Degraded; the resource: b",
+                id="without a message, the grade; healthy ones are left out",
             ),
             pytest.param(
                 "Creating",
                 [(Al.SCALING, "Still", ("Healthy", "fine"))],
                 "Creating",
-                "Still",
+                "the resource: Still",
                 id="healthy keeps the message",
             ),
             pytest.param(
@@ -282,7 +308,7 @@ class TestGrace:
                 "Suspended",
                 [(Al.CREATING, "wakes", ("Down", "never asked"))],
                 "Creating",
-                "wakes",
+                "the resource: wakes",
                 id="the period restarts",
             ),
         ],
@@ -358,12 +384,12 @@ class TestSuspending:
             ),
             pytest.param(
                 [("Suspended", "a"), ("Suspending", "Scaling down"), ("PendingSuspension", "Waiting for DB")],
-                (False, "PendingSuspension", "Waiting for DB"),
+                (False, "PendingSuspension", "resource-2: Waiting for DB; resource-1: Scaling down"),
                 id="the furthest wins",
             ),
             pytest.param(
                 [("Suspending", "Scaling down"), ("Suspending", ""), ("Suspending", "Finishing tasks")],
-                (False, "Suspending", "Scaling down; Finishing tasks"),
+                (False, "Suspending", "resource-0: Scaling down; resource-1: Suspending; resource-2: Finishing tasks"),
                 id="equal ones are joined",
             ),
         ],
@@ -371,5 +397,8 @@ class TestSuspending:
     def test_the_status_furthest_from_suspended_decides(
         self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]
     ) -> None:
-        found = [StatusReport(SuspensionStatus(word), reason) for word, reason in reports]
+        found = [
+            ResourceObservation(f"resource-{at}", StatusReport(SuspensionStatus(word), reason))
+            for at, (word, reason) in enumerate(reports)
+        ]
         assert parts(suspending_condition(found, context_of(previous()))) == expected

@@ -33,7 +33,7 @@ async def test_the_requeue_finds_the_end_of_the_period(env: Env, web: deployment
     third = await env.reconcile(with_grace(web))
     assert (third.condition.reason, third.condition.message) == (
         Reason.DOWN,
-        "Component is down: No replicas are ready",
+        "Component is down: Deployment web: No replicas are ready",
     )
     assert third.requeue_after is None
 

@@ -73,7 +73,7 @@ class TestCreation:
         )
         of_database, _ = await played.reconcile_shop(cluster, clock)
 
-        assert of_database.condition.message == 'Waiting for a Secret with the key "password"'
+        assert of_database.condition.message == 'StatefulSet corner-db: Waiting for a Secret with the key "password"'
         assert not await exists(cluster, played.DATABASE)
 
     async def test_the_application_waits_for_a_ready_database(self, clock: VirtualClock) -> None:
