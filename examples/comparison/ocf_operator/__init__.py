@@ -1,1 +1,1 @@
-"""The operator of sites, with ocf."""
+"""The operator of sites, with ocf: `ocf run examples.comparison.ocf_operator`."""

@@ -46,9 +46,10 @@ class Program:
         return [sys.executable, *self.arguments] if self.arguments else [go_program("site-operator")]
 
 
+_OCF: Final = "from ocf.cli import main; main()"
 _HANDLERS: Final = "examples.comparison.kopf_operator.handlers"
 PROGRAMS: Final = (
-    Program("ocf_operator", None, ("-m", "examples.comparison.ocf_operator")),
+    Program("ocf_operator", None, ("-c", _OCF, "run", "examples.comparison.ocf_operator")),
     Program("kopf_operator", "crd.yaml", ("-m", "kopf", "run", "--standalone", "--all-namespaces", "-m", _HANDLERS)),
     Program("controller_runtime", "config/crd/go.comparison.example.com_sites.yaml", ()),
 )
