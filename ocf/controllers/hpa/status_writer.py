@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Status
 from ocf.cluster import Cluster, Subresource
+from ocf.cluster.retry import MOST_TRIES, retry_on_conflict
 from ocf.concepts.backoff import with_jitter
 from ocf.controllers.hpa.modes import OWN
-from ocf.errors import ApiError, ConflictError
+from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.metric_sources import METRIC_SOURCES
 
@@ -21,7 +22,6 @@ __all__ = ["FIELD_MANAGER", "write_scale", "write_status"]
 FIELD_MANAGER: Final = "ocf-hpa-controller"
 """The field manager of the controller."""
 # The values of client-go's `retry.DefaultRetry`, which the built-in controller uses.
-_TRIES: Final = 5
 _PAUSE: Final = timedelta(milliseconds=10)
 _JITTER: Final = 0.1
 _SHOWN: Final = 2
@@ -55,21 +55,20 @@ async def write_scale(
     Raises:
         ApiError: The error of the last attempt.
     """
-    for tries_left in reversed(range(_TRIES if retry else 1)):
-        if not version:
-            version = _version(await cluster.get(target, subresource=Subresource.SCALE))
-        try:
-            await cluster.update(
-                _scale(target, replicas, version), field_manager=FIELD_MANAGER, subresource=Subresource.SCALE
-            )
-        except ConflictError:
-            if not tries_left:
-                raise
-        else:
-            return
+    seen = version or _version(await cluster.get(target, subresource=Subresource.SCALE))
+
+    async def read_again() -> str:
+        nonlocal seen
         with suppress(ApiError):  # as the built-in controller, which then retries with the old version
-            version = _version(await cluster.get(target, subresource=Subresource.SCALE))
+            seen = _version(await cluster.get(target, subresource=Subresource.SCALE))
         await asyncio.sleep(with_jitter(_PAUSE, _JITTER, random).total_seconds())
+        return seen
+
+    async def write(version: str) -> None:
+        scale = _scale(target, replicas, version)
+        await cluster.update(scale, field_manager=FIELD_MANAGER, subresource=Subresource.SCALE)
+
+    await retry_on_conflict(read_again, write, live=seen, tries=MOST_TRIES if retry else 1)
 
 
 async def write_status(cluster: Cluster, manifest: Manifest, status: Status) -> None:

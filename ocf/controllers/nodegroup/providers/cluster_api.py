@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
+from ocf.cluster.retry import MOST_TRIES, retry_on_conflict
 from ocf.errors import (
     ApiError,
     ConflictError,
@@ -39,7 +40,6 @@ _DEPLOYMENT: Final = "cluster.x-k8s.io/deployment-name"
 _PRICE: Final = f"autoscaling.{PREFIX}/price-per-hour"
 _RECORD: Final = f"autoscaling.{PREFIX}/machines"
 _FIELD_MANAGER: Final = "ocf-nodegroup-controller"
-_TRIES: Final = 5
 _STATES: Final = {
     "Running": MachineState.RUNNING,
     "Provisioned": MachineState.RUNNING,
@@ -188,20 +188,24 @@ class ClusterAPIProvider:
 
     async def _change(self, name: str, change: _Change) -> _Record:
         """Change the record and `spec.replicas` of a MachineDeployment in one write; return the new record."""
-        for _ in range(_TRIES):
-            with _provider_errors(f"MachineDeployment {name}"):
-                deployment = await self._cluster.get(self._key("MachineDeployment", name))
-                machines = await self._machines(name)
-                stored, replicas = _Record.read(deployment, machines), int(deployment["spec"].get("replicas", 1))
-                record, wanted = change(stored.with_machines(machines), replicas)
-                if (record.requests, wanted) == (stored.requests, replicas):
-                    return record
-                try:
-                    await self._patch("MachineDeployment", name, _patch_of(deployment, record, wanted))
-                except ConflictError:
-                    continue
-                return record
-        raise ProviderUnavailableError(f"MachineDeployment {name}: {_TRIES} conflicts with other writers in a row")
+
+        async def read() -> Manifest:
+            return await self._cluster.get(self._key("MachineDeployment", name))
+
+        async def write(deployment: Manifest) -> _Record:
+            machines = await self._machines(name)
+            stored, replicas = _Record.read(deployment, machines), int(deployment["spec"].get("replicas", 1))
+            record, wanted = change(stored.with_machines(machines), replicas)
+            if (record.requests, wanted) != (stored.requests, replicas):
+                await self._patch("MachineDeployment", name, _patch_of(deployment, record, wanted))
+            return record
+
+        with _provider_errors(f"MachineDeployment {name}"):
+            try:
+                return await retry_on_conflict(read, write)
+            except ConflictError as error:
+                problem = f"MachineDeployment {name}: {MOST_TRIES} conflicts with other writers in a row"
+                raise ProviderUnavailableError(problem) from error
 
     async def _mark(self, name: str) -> None:
         with _provider_errors(f"Machine {name}"):
