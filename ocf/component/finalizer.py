@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from ocf.cluster import PatchOptions, PatchType
+from ocf.cluster.retry import retry_on_conflict
 from ocf.component.component import Component
 from ocf.component.context import ReconcileContext
 from ocf.component.deletion import (
@@ -31,7 +32,7 @@ from ocf.component.deletion import (
 from ocf.component.model.ownership import Owner, finalizers_of, is_ending
 from ocf.component.model.write_backoff import is_older, record_revert, wait, written
 from ocf.component.owner_status import FINALIZER_EVENT, owner_event
-from ocf.errors import ConflictError, NotFoundError, ReconcileError, failure_text
+from ocf.errors import NotFoundError, ReconcileError, failure_text
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import ConditionStatus
 from ocf.objects.managed_fields import ManagedFields
@@ -50,8 +51,6 @@ _ORPHANING_POLL: Final = timedelta(seconds=10)
 _UNTIL_ORPHANED: Final = "Waiting until the garbage collector has orphaned the objects of the owner."
 # Number of objects that the message of the condition names.
 _NAMED: Final = 5
-# The patch names the version that was read, so it conflicts whenever another writer changed the owner meanwhile.
-_TRIES: Final = 5
 _DIGESTS: Final = {True: b"set", False: b"removed"}
 
 
@@ -270,34 +269,31 @@ async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) 
     Finalizers of others are kept, and nothing is written where it is so already. Two versions of an operator that run
     at once may disagree about a finalizer, so these writes back off as those of objects do.
     """
-    live, owner = context.owner, context.owned_by
+    owner = context.owned_by
+
+    async def write(live: Manifest) -> bool:
+        if live["metadata"].get("uid") != owner.uid:
+            context.owner_removed()
+            return False
+        others = [name for name in finalizers_of(live) if name not in names]
+        finalizers = [*others, *names] if wanted else others
+        if set(finalizers) == set(finalizers_of(live)):
+            return True
+        if wanted and is_ending(live):
+            return False
+        # While the owner is being deleted, the API server accepts no new finalizer, and a removal is final.
+        if not is_ending(live) and _is_held_back(context, live, names, wanted=wanted):
+            return True
+        patched = await _patch_finalizers(context, live, finalizers)
+        context.owner_changed(patched)
+        _note_finalizers(context, patched, names, wanted=wanted)
+        return True
+
     try:
-        for tries_left in reversed(range(_TRIES)):
-            if live["metadata"].get("uid") != owner.uid:
-                break
-            others = [name for name in finalizers_of(live) if name not in names]
-            finalizers = [*others, *names] if wanted else others
-            if set(finalizers) == set(finalizers_of(live)):
-                return True
-            if wanted and is_ending(live):
-                return False
-            # While the owner is being deleted, the API server accepts no new finalizer, and a removal is final.
-            if not is_ending(live) and _is_held_back(context, live, names, wanted=wanted):
-                return True
-            try:
-                patched = await _patch_finalizers(context, live, finalizers)
-            except ConflictError:
-                if not tries_left:
-                    raise
-                live = await context.cluster.get(owner.key)
-            else:
-                context.owner_changed(patched)
-                _note_finalizers(context, patched, names, wanted=wanted)
-                return True
+        return await retry_on_conflict(lambda: context.cluster.get(owner.key), write, live=context.owner)
     except NotFoundError:
-        pass
-    context.owner_removed()
-    return False
+        context.owner_removed()
+        return False
 
 
 async def _patch_finalizers(context: ReconcileContext, live: Manifest, finalizers: list[str]) -> Manifest:
