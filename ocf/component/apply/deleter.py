@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation
 from ocf.cluster.protocol import Preconditions
+from ocf.cluster.retry import retry_on_conflict
 from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component.apply.takeover import other_applier
 from ocf.component.model.ownership import sendable
@@ -40,8 +41,6 @@ __all__ = ["OWNER_ITSELF", "OwnedObjectDeleter", "immutable_fields", "immutable_
 OWNER_ITSELF: Final = "it is the owner itself"
 """Why an owner is not deleted by a component of its own."""
 
-# Orphaning names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
-_ORPHAN_TRIES: Final = 5
 # Texts of the validation of Kubernetes 1.36, and usual ones of the rules of custom kinds (`self == oldSelf`).
 _TEXTS: Final = re.compile(
     r"immutable|may not change|may not be changed|cannot be changed|cannot change|for fields other than", re.IGNORECASE
@@ -149,29 +148,21 @@ class OwnedObjectDeleter:
         """Remove our owner reference from an object, and keep everything else in it; return whether it had one."""
         key = ObjectKey.of(live)
         try:
-            for tries_left in reversed(range(_ORPHAN_TRIES)):
-                if not self._owner.references(live):
-                    return False
-                try:
-                    await self._orphan(key, live)
-                except ConflictError:
-                    if not tries_left:
-                        raise
-                    live = await self._cluster.get(key)
-                else:
-                    return True
+            return await retry_on_conflict(lambda: self._cluster.get(key), self._orphan, live=live)
         except NotFoundError:
             return False
         except OcfError as error:
             raise self._failed(f"orphan resource {key}", key, error) from error
-        return False
 
-    async def _orphan(self, key: ObjectKey, live: Manifest) -> None:
+    async def _orphan(self, live: Manifest) -> bool:
+        if not self._owner.references(live):
+            return False
         # A patch, because an apply would also remove every field that it does not contain.
         others = self._owner.disowned(live)["metadata"].get("ownerReferences")
-        metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}
-        patch = {"metadata": metadata}
-        await self._cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager=self._manager))
+        patch = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}}
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager=self._manager)
+        await self._cluster.patch(ObjectKey.of(live), patch, options)
+        return True
 
     def _failed(self, what: str, key: ObjectKey, error: OcfError) -> ReconcileError:
         return ReconcileError(self._component, f"failed to {what}: {error}", resource=str(key))

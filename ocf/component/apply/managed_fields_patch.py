@@ -7,18 +7,17 @@ decided again.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ocf.cluster import PatchOptions, PatchType
-from ocf.errors import ConflictError, NotFoundError
+from ocf.cluster.retry import retry_on_conflict
+from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
 
 __all__ = ["OwnershipChange", "change_ownership"]
-
-_TRIES: Final = 5
 
 
 class OwnershipChange(NamedTuple):
@@ -51,24 +50,21 @@ async def change_ownership(
     key = ObjectKey.of(live)
     options = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
     reading = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager, dry_run=True)
+
+    async def write(whole: Manifest) -> tuple[Manifest, bool]:
+        change = await decide(whole)
+        if change is None:
+            return whole, False
+        metadata: dict[str, Any] = {
+            "resourceVersion": whole["metadata"]["resourceVersion"],
+            "managedFields": change.entries,
+        }
+        if change.labels:
+            metadata["labels"] = change.labels
+        return await cluster.patch(key, {"metadata": metadata}, options), True
+
     try:
-        for tries_left in reversed(range(_TRIES)):
-            # A cache may hold only a part of `managedFields`. The answer of the server to a dry run has all of it.
-            whole = await cluster.patch(key, {}, reading)
-            change = await decide(whole)
-            if change is None:
-                return whole, False
-            metadata: dict[str, Any] = {
-                "resourceVersion": whole["metadata"]["resourceVersion"],
-                "managedFields": change.entries,
-            }
-            if change.labels:
-                metadata["labels"] = change.labels
-            try:
-                return await cluster.patch(key, {"metadata": metadata}, options), True
-            except ConflictError:
-                if not tries_left:
-                    raise
+        # A cache may hold only a part of `managedFields`. The answer of the server to a dry run has all of it.
+        return await retry_on_conflict(lambda: cluster.patch(key, {}, reading), write)
     except NotFoundError:
         return None, False
-    raise AssertionError("unreachable: the last try returns or raises")
