@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -13,6 +12,7 @@ from typing import Final
 
 from ocf.errors import ConfigError
 from ocf.objects.name_validation import dns_label, dns_subdomain
+from ocf.scaffold.package_names import package_problem
 from ocf.scaffold.template import Templates
 
 __all__ = ["RESERVED", "OperatorProject", "render_operator"]
@@ -23,6 +23,7 @@ _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 # With longer names the formatter would break lines of the templates.
 _LONGEST_KIND: Final = 30
 _LONGEST_NAME: Final = 30
+_FOLDERS: Final = ("tests", "deploy", "samples", "wheels", "requirements")
 
 RESERVED: Final = frozenset(
     {
@@ -188,17 +189,9 @@ class OperatorProject:
             yield f'--version: must be a version such as v1, v1beta1 or v1alpha1, got "{self.version}"'
 
     def _problems_of_package(self) -> Iterator[str]:
-        package, reason = self.package, ""
-        if not package.isidentifier():
-            reason = "is not an identifier of Python: begin with a letter"
-        elif keyword.iskeyword(package) or keyword.issoftkeyword(package):
-            reason = "is a keyword of Python; use another name"
-        elif package in sys.stdlib_module_names:
-            reason = "hides a module of Python's standard library; use another name"
-        elif package in {*self.taken, "ocf", "tests", "deploy", "samples", "wheels", "requirements"}:
-            reason = "hides another package or a folder of the project; use another name"
+        reason = package_problem(self.package, {*self.taken, *_FOLDERS})
         if reason:
-            yield f'name: "{self.name}" gives the package {package}, which {reason}'
+            yield f'name: "{self.name}" gives the package {self.package}, which {reason}'
 
     def _problems_of_kind(self) -> Iterator[str]:
         kind = self.owner_kind

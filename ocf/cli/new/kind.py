@@ -184,6 +184,8 @@ def _sample_problems(kind: ForeignKind, sample: Manifest) -> Iterator[str]:
 
 
 def _options(directory: Path, package: str, ready: str, failing: str) -> KindOptions:
+    from importlib.metadata import packages_distributions
+
     from ocf.scaffold import KindOptions
 
     root, found = _package_of(directory) if (directory / "pyproject.toml").exists() else (directory, "")
@@ -191,7 +193,21 @@ def _options(directory: Path, package: str, ready: str, failing: str) -> KindOpt
         raise ConfigError(f"{directory} does not have exactly one package; name one with --package, such as shop.kinds")
     package = package or (f"{found}.kinds" if found else "kinds")
     folder = (root.relative_to(directory) / package.replace(".", "/")).as_posix()
-    return KindOptions(package=package, folder=folder, ready=ready, failing=failing)
+    top = package.partition(".")[0]
+    taken = () if _is_in_project(top, root) else packages_distributions()
+    return KindOptions(package=package, folder=folder, ready=ready, failing=failing, taken=frozenset(taken))
+
+
+def _is_in_project(package: str, root: Path) -> bool:
+    """Return whether an installed package is that of the project; it is not imported."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):  # no name of a package, which `KindOptions` reports
+        return False
+    folders = (spec.submodule_search_locations or ()) if spec is not None else ()
+    return any(Path(folder).resolve() == (root / package).resolve() for folder in folders)
 
 
 def _package_of(directory: Path) -> tuple[Path, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
 
@@ -19,6 +19,7 @@ from ocf.scaffold.foreign_kind.names import module_name
 from ocf.scaffold.foreign_kind.python_source import bracketed, module_source
 from ocf.scaffold.foreign_kind.sample import minimal_sample
 from ocf.scaffold.foreign_kind.schema_reader import read_schema
+from ocf.scaffold.package_names import package_problem
 from ocf.scaffold.python_literal import literal
 from ocf.scaffold.template import Templates
 
@@ -37,19 +38,24 @@ class KindOptions:
         folder: Folder of that package in the project, `shop/kinds`; empty follows from the package.
         ready: Type of the condition that is True once an object works; empty takes that of the definition.
         failing: Type of the condition that is True while the controller cannot make progress; empty if there is none.
+        taken: Names of importable packages, which that of the kinds would hide.
 
     Raises:
-        ConfigError: If the package is not a name of Python, or a condition is not a type of conditions.
+        ConfigError: If the package cannot be imported under its name, or a condition is not a type of conditions.
     """
 
     package: str = "kinds"
     folder: str = ""
     ready: str = ""
     failing: str = ""
+    taken: Collection[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         if not all(part.isidentifier() and not keyword.iskeyword(part) for part in self.package.split(".")):
             raise ConfigError(f"--package: must be a package of Python such as shop.kinds, got {self.package!r}")
+        top = self.package.partition(".")[0]
+        if problem := package_problem(top, self.taken):
+            raise ConfigError(f"--package: {self.package!r} is in the package {top}, which {problem}")
         for option, name in (("--ready", self.ready), ("--failing", self.failing)):
             if name and (problems := qualified_name(name)):
                 raise ConfigError(f"{option}: must be the type of a condition, got {name!r}: {'; '.join(problems)}")

@@ -139,6 +139,26 @@ def test_a_project_gets_the_kind_in_its_package(folder: Path) -> None:
     assert (folder / "src/shop/__init__.py").read_text() == "raise RuntimeError\n"
 
 
+@pytest.mark.parametrize("layout", ["", "src"])
+def test_the_package_of_the_project_may_be_installed(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    """In place, as `pip install -e` does; what is installed from elsewhere is another package."""
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"shopping": ["shopping"]})
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    for root in (folder / layout, elsewhere):
+        (root / "shopping").mkdir(parents=True)
+        (root / "shopping" / "__init__.py").write_text("raise RuntimeError\n")
+    text = dump_document(definition())
+
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(elsewhere)
+        assert "which hides another package" in new("-", "--package=shopping.kinds", code=2, given=text)
+    (folder / "pyproject.toml").write_text("")
+    monkeypatch.syspath_prepend(folder / layout)
+    assert "shopping.kinds.cache" in new("-", "--package=shopping.kinds", given=text)
+
+
 def test_the_definition_of_a_cluster_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def cluster() -> AsyncIterator[EmbeddedCluster]:
@@ -287,6 +307,11 @@ def test_the_version(folder: Path, options: list[str], expected: str) -> None:
             ["-", "--version=v2"], "--version: CustomResourceDefinition caches.example.com serves v1", id="version"
         ),
         pytest.param(["-", "--package=a-b"], "--package: must be a package of Python", id="package"),
+        pytest.param(["-", "--package=json"], "which hides a module of Python's standard", id="standard library"),
+        pytest.param(["-", "--package=email.kinds"], "in the package email, which hides", id="in the standard library"),
+        pytest.param(["-", "--package=ocf"], "which hides another package", id="ocf"),
+        pytest.param(["-", "--package=pydantic.x"], "in the package pydantic, which hides another", id="installed"),
+        pytest.param(["-", "--package=match.kinds"], "which is a keyword of Python", id="keyword"),
         pytest.param(["-", "--failing=Stalled"], "--failing: has no effect, because the definition", id="failing"),
         pytest.param(["-", "--context=test"], "--context: has no effect without --from-cluster", id="context"),
         pytest.param(["-", "--kubeconfig=x"], "--kubeconfig: has no effect without --from-cluster", id="kubeconfig"),

@@ -15,7 +15,7 @@ import copy
 import io
 import tokenize
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -383,6 +383,23 @@ def test_a_condition_of_an_option_is_a_type_of_conditions(option: str, text: str
 def test_a_package_is_a_name_of_python(package: str) -> None:
     with pytest.raises(ConfigError, match="--package: must be a package of Python"):
         KindOptions(package=package)
+
+
+@pytest.mark.parametrize(
+    ("package", "taken", "problem"),
+    [
+        pytest.param("json", (), "hides a module of Python's standard library", id="standard library"),
+        pytest.param("types.kinds", (), "hides a module of Python's standard library", id="in the standard library"),
+        pytest.param("ocf.kinds", (), "hides another package", id="ocf"),
+        pytest.param("redis", {"redis"}, "hides another package", id="installed"),
+        pytest.param("match", (), "is a keyword of Python", id="soft keyword"),
+    ],
+)
+def test_a_package_hides_no_other(package: str, taken: Collection[str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=f"--package: '{package}' is in the package .*, which {problem}"):
+        KindOptions(package=package, taken=taken)
+    # Below the first name, each is possible.
+    assert KindOptions(package=f"shop.{package}", taken=taken).package == f"shop.{package}"
 
 
 def test_a_schema_that_is_too_deep_is_an_error() -> None:
