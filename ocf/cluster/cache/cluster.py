@@ -245,8 +245,8 @@ class CachedCluster:
         Args:
             api_version: Group and version.
             namespace: Only this namespace; empty for all namespaces.
-            on_served: Called when the API server serves the kind again after it did not: no change need follow, since
-                no object may exist yet.
+            on_served: Called when the API server serves the kind again after it did not, or after it may not have: no
+                change need follow, since no object may exist yet.
         """
         if (api_version, kind) in self._uncached:
             raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")

@@ -114,8 +114,12 @@ class Informer:
         self._last_event_at = 0.0
         self._failures = 0
         self._error: Exception | None = None
-        self._was_missing = False
-        """Whether the API server did not serve the kind since the last list that succeeded."""
+        self._may_be_new = False
+        """Whether the kind may be served anew since the last list that succeeded.
+
+        The API server did not serve it, or has lost the version that the watch had reached: that of a definition that
+        was deleted and created again in between, or changed.
+        """
         self.problem = ""
         """A message about the present error; empty if there is no error."""
         self._ended = False
@@ -229,7 +233,7 @@ class Informer:
 
         Args:
             namespace: Only changes in this namespace; empty for all namespaces.
-            on_served: Called when the API server serves the kind again after it did not.
+            on_served: Called when the API server serves the kind again after it did not, or after it may not have.
         """
         subscription = Subscription(self.store, namespace, on_served)
         self._subscriptions[subscription] = None
@@ -291,8 +295,8 @@ class Informer:
             await self._list()
         else:
             await self._check_version()
-        if self._was_missing:
-            self._was_missing = False
+        if self._may_be_new:
+            self._may_be_new = False
             for on_served in [each.on_served for each in self._subscriptions if each.on_served is not None]:
                 on_served()
         version, began = self.store.version, self._timing.monotonic()
@@ -310,7 +314,9 @@ class Informer:
     def _fail(self, error: Exception) -> None:
         self._failures += 1
         self._error = error
-        self._was_missing = self._was_missing or isinstance(error, NotFoundError)
+        # What the informer itself calls expired has no code.
+        lost = isinstance(error, ExpiredError) and error.code != 0
+        self._may_be_new = self._may_be_new or lost or isinstance(error, NotFoundError)
         expected = isinstance(error, ApiError | _TooManyObjectsError)
         if isinstance(error, ApiError) and error.code == _METHOD_NOT_ALLOWED:
             self._known.set()

@@ -62,7 +62,7 @@ class Subscription:
 
     Args:
         namespace: Only changes in this namespace; empty for all namespaces.
-        on_served: Called when the API server serves the kind again after it did not.
+        on_served: Called when the API server serves the kind again after it did not, or after it may not have.
     """
 
     def __init__(self, store: Store, namespace: str = "", on_served: Callable[[], object] | None = None) -> None:

@@ -124,6 +124,8 @@ class Gateway(InterceptingCluster):
                 try:
                     await asyncio.wait({event, cut}, return_when=asyncio.FIRST_COMPLETED)
                     if not cut.done():
+                        if isinstance(event.exception(), StopAsyncIteration):
+                            return
                         yield event.result()
                         continue
                 finally:

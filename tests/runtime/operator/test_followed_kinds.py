@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from ocf.cluster.request_log import Request, Verb
 from ocf.component import ReconcileContext
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, NotFoundError
@@ -146,12 +147,6 @@ def crd_of(group: str) -> ObjectKey:
     return ObjectKey.of(definition_of(group))
 
 
-async def uninstall(env: Env, group: str) -> None:
-    """Delete the definition of a kind; a real API server then ends the watches of its objects."""
-    await env.cluster.delete(crd_of(group))
-    env.gateway.cut()
-
-
 @pytest.mark.promise("late-kinds", runs="a kind that is uninstalled for up to two hours, declared or not")
 @pytest.mark.parametrize("declared", [pytest.param(False, id="named by an owner"), pytest.param(True, id="in owns")])
 @pytest.mark.parametrize("namespaces", [pytest.param((), id="all"), pytest.param((NAMESPACE,), id="one namespace")])
@@ -185,7 +180,7 @@ def test_a_kind_that_returns_is_used_within_the_interval(
         await env.create(shop("uninvolved"))
         async with env.operating(options={"namespaces": namespaces}):
             assert await env.cluster.get(thing_of("late")._replace(name="corner"))
-            await uninstall(env, "late")
+            await env.cluster.delete(crd_of("late"))
             await asyncio.sleep(gap / 2)
             await env.create(shop("other", guide="late"))
             await asyncio.sleep(gap / 2)
@@ -196,6 +191,56 @@ def test_a_kind_that_returns_is_used_within_the_interval(
                 assert await env.cluster.get(thing_of("late")._replace(name=name))
             assert "uninvolved" not in [name for name, _ in env.passes]
             # Nothing is repeated once they are there.
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert env.passes == []
+
+    run_test(test)
+
+
+@pytest.mark.promise("late-kinds", runs="a kind that is uninstalled and installed again between two requests")
+@pytest.mark.parametrize(
+    "apart", [pytest.param(False, id="while it is watched"), pytest.param(True, id="while a watch starts")]
+)
+def test_a_kind_that_returns_before_it_was_missed_is_used(run_test: RunTest, *, apart: bool) -> None:
+    """The watch ends, or is lost before; the next one learns only that the version that it had reached is too old.
+
+    The owner failed while the kind was away, and is retried in ten hours. A report of watches of a former definition:
+    https://github.com/kubernetes/kubernetes/issues/74105.
+    """
+
+    async def test(env: Env) -> None:
+        env.before = apply_thing
+        env.settings = {"rate_limiter": ExponentialBackoff(10 * HOUR * SECOND, 10 * HOUR * SECOND, jitter=0)}
+        await env.create(definition_of("late"))
+        await env.create(shop(guide="late"))
+        await env.create(shop("uninvolved"))
+        async with env.operating():
+            assert await env.cluster.get(thing_of("late"))
+            env.forget()
+
+            served = asyncio.Event()
+
+            async def away(request: Request) -> None:
+                if request.kind == "Thing" and request.verb is Verb.LIST:
+                    await served.wait()
+                if request.kind == "Thing" and request.verb is Verb.APPLY:
+                    raise NotFoundError("the server could not find the requested resource", code=404)
+
+            env.gateway.meddle = away
+            if apart:
+                env.gateway.cut()
+            await env.edit(key_of(), {"spec": {"motto": "reconciled while the kind is away"}})
+            await asyncio.sleep(1)
+            assert "corner" in [name for name, _ in env.passes]
+            env.forget()
+            await env.cluster.delete(crd_of("late"))
+            await env.create(definition_of("late"))
+            env.gateway.meddle = None
+            served.set()
+            await asyncio.sleep(CEILING + 1)
+            assert await env.cluster.get(thing_of("late"))
+            assert "uninvolved" not in [name for name, _ in env.passes]
             env.forget()
             await asyncio.sleep(HOUR)
             assert env.passes == []
@@ -219,7 +264,7 @@ def test_a_reconcile_that_runs_when_its_kind_returns_is_repeated(run_test: RunTe
         await env.create(definition_of("late"))
         await env.create(shop(guide="late"))
         async with env.operating():
-            await uninstall(env, "late")
+            await env.cluster.delete(crd_of("late"))
             await asyncio.sleep(300)
             await env.create(shop("slow", guide="late"))
             await asyncio.sleep(1)
