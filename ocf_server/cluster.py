@@ -421,6 +421,8 @@ class EmbeddedCluster:
         self._names_controller.run()
         if self._collects:
             self._collector.run()
+            # The names of a definition that is gone are free.
+            self._names_controller.run()
 
 
 _REQUEST: Final[ContextVar[tuple[EmbeddedCluster, WriteOptions] | None]] = ContextVar("request", default=None)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,7 +12,7 @@ from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.resource_versions import version_problem
 from ocf_server.api.status_errors import expired
-from ocf_server.registry.registry import Registry, kind_of
+from ocf_server.registry.registry import DEFINITION, Registry, kind_of
 from ocf_server.registry.selectors import Predicate
 from ocf_server.registry.storage import Change, Kind, Storage
 
@@ -73,6 +74,12 @@ class WatchSelector:
     selects: Predicate | None
     ready: Ready | None = None
 
+    @property
+    def awaited(self) -> tuple[Kind, ...]:
+        """The kinds whose changes concern the watch."""
+        kind = kind_of(self.resource)
+        return (kind, DEFINITION) if self.resource.custom else (kind,)
+
     def event(self, change: Change) -> StoredEvent | None:
         """Return the event for a change in a store.
 
@@ -129,6 +136,9 @@ async def follow(
 ) -> AsyncGenerator[StoredEvent, None]:
     """Report the changes after a resource version.
 
+    A change of the CustomResourceDefinition of the kind that concerns its storage (any of its spec, and its deletion)
+    ends the watch, as at a real API server.
+
     Args:
         version: Resource version to start at; 0 reports the existing objects first, and a bookmark at their end.
         bookmark_every: Number of changes outside the scope after which a bookmark is sent.
@@ -138,9 +148,9 @@ async def follow(
         The events.
 
     Raises:
-        ExpiredError: If the version is older than the history of the store.
+        ExpiredError: If the version is older than the history of the store, or than the storage of a custom kind.
     """
-    store, kind = scope.registry.store, kind_of(scope.resource)
+    store, kind, began = scope.registry.store, kind_of(scope.resource), _stored_since(scope, version)
     timer = _Timer.starting(seconds)
     if version == 0:
         existing, version = await _existing(scope)
@@ -149,17 +159,19 @@ async def follow(
     reported_version = version
     while True:
         changes, version = _changes_since(store, version, kind), max(version, store.version)
-        for change in changes:
-            found = scope.event(change) if scope.ready is None else await _event(scope, change, scope.ready)
-            if found is not None:
-                reported_version = change.version
-                yield found
+        changes, ended = _until_storage_ends(scope, changes, began)
+        async with aclosing(_events(scope, changes)) as events:
+            async for event in events:
+                reported_version = event.version
+                yield event
+        if ended:
+            return
         if version - reported_version >= bookmark_every:
             reported_version = version
             yield scope.bookmark(version)
         if version < store.version:
             continue
-        changed_at = await timer.wait(store, kind, reported_version + bookmark_every)
+        changed_at = await timer.wait(store, scope.awaited, reported_version + bookmark_every)
         if changed_at is not None:
             # Changes of other kinds may have been forgotten during the wait.
             version = max(version, changed_at - 1)
@@ -168,6 +180,22 @@ async def follow(
             return
         reported_version = version = _unchanged_until(store, kind, version)
         yield scope.bookmark(version)
+
+
+def _stored_since(scope: WatchSelector, version: int) -> int:
+    """Return the version since which the storage of a kind is set up; raise ExpiredError if a watch starts before."""
+    since = scope.registry.stored_since(kind_of(scope.resource))
+    if 0 < version < since:
+        raise expired(f"too old resource version: {version} ({since})")
+    return since
+
+
+def _until_storage_ends(scope: WatchSelector, changes: list[Change], began: int) -> tuple[list[Change], bool]:
+    """Return the changes in the storage that a watch began with, and whether that has been set up anew since."""
+    since = scope.registry.stored_since(kind_of(scope.resource))
+    if since == began:
+        return changes, False
+    return [change for change in changes if not since or change.version < since], True
 
 
 def _changes_since(store: Storage, version: int, kind: Kind) -> list[Change]:
@@ -202,10 +230,10 @@ class _Timer:
             return cls(None, None)
         return cls(now + seconds, now + seconds - _BEFORE_END if seconds > _BEFORE_END else None)
 
-    async def wait(self, store: Storage, kind: Kind, latest: int) -> int | None:
-        """Wait for the next change as `Storage.kind_changed` does; return None if the bookmark or the end is due."""
+    async def wait(self, store: Storage, kinds: tuple[Kind, ...], latest: int) -> int | None:
+        """Wait for the next change as `Storage.kinds_changed` does; return None if the bookmark or the end is due."""
         due, self.due = self.due, None
-        changed_at = await store.kind_changed(kind, latest=latest, deadline=self.end if due is None else due)
+        changed_at = await store.kinds_changed(*kinds, latest=latest, deadline=self.end if due is None else due)
         if changed_at is not None:
             self.due = due
         return changed_at
@@ -227,7 +255,15 @@ async def _existing(scope: WatchSelector) -> tuple[list[StoredEvent], int]:
     return events, version
 
 
-async def _event(scope: WatchSelector, change: Change, ready: Ready) -> StoredEvent | None:
+async def _events(scope: WatchSelector, changes: list[Change]) -> AsyncGenerator[StoredEvent, None]:
+    """Yield the events for changes, after the conversion of their objects by the webhook of the kind, if it has one."""
+    for change in changes:
+        event = scope.event(change) if scope.ready is None else await _converted_event(scope, change, scope.ready)
+        if event is not None:
+            yield event
+
+
+async def _converted_event(scope: WatchSelector, change: Change, ready: Ready) -> StoredEvent | None:
     """Return the event for a change, after the conversion of its object by a webhook."""
     event: StoredEvent | None = await ready(lambda: scope.event(change))
     if event is not None:

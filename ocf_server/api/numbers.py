@@ -4,11 +4,12 @@ A value without a Go type is an int64 if its text is an integer of 64 bits, and 
 a float64 without a fraction as an integer: 1.0 is stored, and read again, as 1.
 """
 
+from decimal import Decimal
 from typing import Any, Final
 
 from ocf.objects import copy_json
 
-__all__ = ["decoded_numbers", "encoded_numbers", "go_number"]
+__all__ = ["decoded_numbers", "encoded_numbers", "go_int64", "go_number", "is_multiple"]
 
 _INT64: Final = 2**63
 
@@ -82,13 +83,57 @@ def _encoded(value: Any) -> Any:
 
 
 def go_number(value: float) -> str:
-    """Return a number in the default format of Go.
+    """Return a number in the default format of Go, an integer as an int64 and any other as a float64.
 
     Example:
-        >>> [go_number(value) for value in (1, 1.0, 0.5, 1e20, 1e21, 0.00001)]
-        ['1', '1', '0.5', '100000000000000000000', '1e+21', '1e-05']
+        >>> [go_number(value) for value in (3000000, 1.0, 0.5, 123456.0, 1234567.0, 0.00001, 1e300, -0.0)]
+        ['3000000', '1', '0.5', '123456', '1.234567e+06', '1e-05', '1e+300', '-0']
     """
-    return str(int(value)) if float(value).is_integer() and abs(value) < _FIRST_WITH_EXPONENT else str(value)
+    if isinstance(value, int):
+        return str(value)
+    sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+    exponent = len(digits) + int(power) - 1 if value else 0
+    if _LOWEST_EXPONENT <= exponent < _FIRST_WITH_EXPONENT:
+        return repr(value).removesuffix(".0")
+    first, *others = map(str, digits)
+    return f"{'-' * sign}{first}{'.' if others else ''}{''.join(others)}e{exponent:+03d}"
 
 
-_FIRST_WITH_EXPONENT: Final = 1e21
+_LOWEST_EXPONENT: Final = -4
+_FIRST_WITH_EXPONENT: Final = 6
+
+
+_EXACT: Final = 2.0**53 - 1
+_EPSILON: Final = 1e-9
+
+
+def go_int64(value: float) -> int:
+    """Return a number as an int64 of Go on amd64: without its fraction; the lowest one if it is out of range.
+
+    Example:
+        >>> [go_int64(value) for value in (2.9, -0.1, 1e300)]
+        [2, 0, -9223372036854775808]
+    """
+    return int(value) if -_INT64 <= value < _INT64 else -_INT64
+
+
+def is_multiple(value: float, factor: float) -> bool:
+    """Return whether a number is a multiple of a positive factor, as the validation of an API server decides it.
+
+    Two integers are divided; otherwise the quotient may differ from an integer by rounding. Sources: `MultipleOf` in
+    k8s.io/kube-openapi/pkg/validation/validate, `IsFloat64AJSONInteger` in github.com/go-openapi/swag.
+
+    Example:
+        >>> [is_multiple(value, 0.1) for value in (0.3, 0.7, 0.35, 1e300)]
+        [True, True, False, False]
+    """
+    if isinstance(value, int) and isinstance(factor, int):
+        return value % factor == 0
+    quotient = 1 / factor * value if factor < 1 else float(value) / factor
+    if not -_EXACT <= quotient <= _EXACT:
+        return False
+    # Go converts it to an uint64, which wraps for a negative number.
+    whole = float(int(quotient) % 2**64)
+    if quotient in {whole, float(int(quotient))}:
+        return True
+    return whole != 0 and abs(quotient - whole) / (abs(quotient) + whole) < _EPSILON

@@ -122,8 +122,9 @@ def bad_request(message: str) -> ApiError:
 
 
 def forbidden(group_resource: str, name: str, problem: str, causes: Sequence[StatusCause] = ()) -> ApiError:
-    """Return the error for a forbidden request."""
-    message = f'{group_resource} "{name}" is forbidden: {problem}'
+    """Return the error for a forbidden request; the name is empty for an object whose name is generated."""
+    subject = f'{group_resource} "{name}"' if name else group_resource
+    message = f"{subject} is forbidden: {problem}"
     return api_error(message, code=403, reason="Forbidden", causes=causes)
 
 

@@ -13,6 +13,7 @@ from ocf.objects import Manifest
 from ocf.objects.name_validation import dns_1035_label, dns_subdomain
 from ocf_server.api.cel_usage import has_rules
 from ocf_server.api.status_errors import go_json
+from ocf_server.apiextensions.crd_status import is_established
 from ocf_server.apiextensions.structural_schema import schema_problems
 
 __all__ = ["definition_problems"]
@@ -46,7 +47,7 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
         *_conversion_problems(spec),
         *_stored_problems(definition),
         *_approval_problems(definition),
-        *(_immutable_problems(spec, live["spec"]) if live is not None else ()),
+        *(_immutable_problems(spec, live) if live is not None else ()),
     ]
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
@@ -272,12 +273,17 @@ def _approval_problems(definition: Manifest) -> Iterator[FieldProblem]:
         yield _required(f"metadata.annotations[{_APPROVAL}]", text)
 
 
-def _immutable_problems(spec: _Spec, live: _Spec) -> Iterator[FieldProblem]:
-    for path, new, old in (
-        ("spec.scope", spec.get("scope"), live["scope"]),
-        ("spec.names.kind", spec["names"].get("kind"), live["names"]["kind"]),
-        ("spec.group", spec.get("group"), live["group"]),
-        ("spec.names.plural", spec["names"].get("plural"), live["names"]["plural"]),
+def _immutable_problems(spec: _Spec, live: Manifest) -> Iterator[FieldProblem]:
+    old = live["spec"]
+    # Scope and kind concern stored objects, which there are none of before the kind is served.
+    stored = [
+        ("spec.scope", spec.get("scope"), old["scope"]),
+        ("spec.names.kind", spec["names"].get("kind"), old["names"]["kind"]),
+    ]
+    for path, new, before in (
+        *(stored if is_established(live) else ()),
+        ("spec.group", spec.get("group"), old["group"]),
+        ("spec.names.plural", spec["names"].get("plural"), old["names"]["plural"]),
     ):
-        if new != old:
+        if new != before:
             yield _invalid(path, new, "field is immutable")

@@ -14,7 +14,7 @@ from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
 from ocf.objects.paths import FieldPath
 from ocf.schema.builtin import MISSING
-from ocf_server.api.numbers import go_number
+from ocf_server.api.numbers import go_int64, go_number, is_multiple
 from ocf_server.api.status_errors import go_json
 from ocf_server.apiextensions.formats import is_known, is_of_format
 
@@ -65,6 +65,9 @@ class _Report:
 
     def add_in_body(self, place: FieldPath, shown: Any, what: str) -> None:
         self.add(place, f"Invalid value: {go_json(shown)}: {self.name_of(place)} in body {what}")
+
+    def add_number(self, place: FieldPath, shown: float, what: str) -> None:
+        self.add(place, f"Invalid value: {go_number(shown)}: {self.name_of(place)} in body {what}")
 
     def add_for_root(self, place: FieldPath, what: str) -> None:
         """Add a violation that a real API server reports for the root of the checked value."""
@@ -224,28 +227,65 @@ def _parsed(pattern: str) -> "Regexp":
 
 
 def _check_number(value: float, schema: _Schema, place: FieldPath, report: _Report) -> None:
-    if schema.get("type") == "integer":
-        form = schema.get("format") or ""
+    """Add violations in the order of `numberValidator` in k8s.io/kube-openapi/pkg/validation/validate."""
+    _is_in_range(value, schema, "Checked", place, report)
+    for keyword, what, check in _LIMITED:
+        limit = schema.get(keyword)
+        if limit is None:
+            continue
+        # An integer is compared as one, with limits whose fraction is cut. A limit that is not a number of the schema
+        # makes every value invalid, and is compared as it is.
+        if _is_in_range(limit, schema, what, place, report) and isinstance(value, int):
+            check(value, go_int64(float(limit)), schema, place, report)
+        else:
+            check(float(value), float(limit), schema, place, report)
+
+
+def _check_factor(value: float, factor: float, _: _Schema, place: FieldPath, report: _Report) -> None:
+    if factor <= 0:
+        problem = f"factor MultipleOf declared for {report.name_of(place)} must be positive: {go_number(factor)}"
+        report.add(place, f"Invalid value: {go_number(factor)}: {problem}")
+    elif not is_multiple(value, factor):
+        report.add_number(place, value, f"should be a multiple of {go_number(factor)}")
+
+
+def _check_least(value: float, least: float, schema: _Schema, place: FieldPath, report: _Report) -> None:
+    excluded = bool(schema.get("exclusiveMinimum"))
+    if value < least or (excluded and value == least):
+        than = "greater than" if excluded else "greater than or equal to"
+        report.add_number(place, value, f"should be {than} {go_number(least)}")
+
+
+def _check_most(value: float, most: float, schema: _Schema, place: FieldPath, report: _Report) -> None:
+    excluded = bool(schema.get("exclusiveMaximum"))
+    if value > most or (excluded and value == most):
+        than = "less than" if excluded else "less than or equal to"
+        report.add_number(place, value, f"should be {than} {go_number(most)}")
+
+
+_LIMITED: Final = (
+    ("multipleOf", "MultipleOf", _check_factor),
+    ("minimum", "Minimum boundary", _check_least),
+    ("maximum", "Maximum boundary", _check_most),
+)
+
+
+def _is_in_range(number: float, schema: _Schema, what: str, place: FieldPath, report: _Report) -> bool:
+    """Return whether a value or limit is a number of the type and format of a schema; add a violation if it is not."""
+    of_type, form = schema.get("type"), schema.get("format") or ""
+    if of_type == "integer":
         low, high = _LIMITS.get(form, _LIMITS["int64"])
-        if not float(value).is_integer() or not low <= value <= high:
-            which = f"with format {form}" if form else "(default format)"
-            report.add_for_root(place, f"Checked value must be of type integer {which} in {report.name_of(place)}")
-    # An integer is compared as one, with limits whose fraction is cut; a factor below 1 then allows no integer.
-    factor, most, least = (
-        int(limit) if isinstance(value, int) and limit is not None else limit
-        for limit in (schema.get("multipleOf"), schema.get("maximum"), schema.get("minimum"))
-    )
-    if factor is not None and factor <= 0:
-        problem = f"factor MultipleOf declared for {report.name_of(place)} must be positive: {factor}"
-        report.add(place, f"Invalid value: {go_json(factor)}: {problem}")
-    elif factor is not None and value % factor and not (value / factor).is_integer():
-        report.add_in_body(place, value, f"should be a multiple of {go_number(factor)}")
-    if most is not None and (value > most or (schema.get("exclusiveMaximum") and value == most)):
-        than = f"less than{'' if schema.get('exclusiveMaximum') else ' or equal to'}"
-        report.add_in_body(place, value, f"should be {than} {go_number(most)}")
-    if least is not None and (value < least or (schema.get("exclusiveMinimum") and value == least)):
-        than = f"greater than{'' if schema.get('exclusiveMinimum') else ' or equal to'}"
-        report.add_in_body(place, value, f"should be {than} {go_number(least)}")
+        fits = float(number).is_integer() and low <= number <= high
+    else:
+        fits = form not in _SINGLE or abs(number) <= _MOST_SINGLE
+    if not fits:
+        which = f"with format {form}" if form else "(default format)"
+        report.add_for_root(place, f"{what} value must be of type {of_type} {which} in {report.name_of(place)}")
+    return fits
+
+
+_SINGLE: Final = frozenset({"float", "float32"})
+_MOST_SINGLE: Final = (2 - 2.0**-23) * 2.0**127
 
 
 def _check_list(value: list[Any], schema: _Schema, place: FieldPath, report: _Report) -> None:

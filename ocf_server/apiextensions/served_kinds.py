@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.objects import Manifest
-from ocf.objects.conditions import is_condition_true
 from ocf.schema.builtin import CUSTOM_VERBS, ApiResource, CustomKind, ScalePaths
 from ocf_server.api.cel_usage import has_rules
+from ocf_server.apiextensions.crd_status import is_established
 from ocf_server.apiextensions.merge_types import schema_type
 
 if TYPE_CHECKING:
     from ocf_server.cel import Rules
 
-__all__ = ["custom_resource", "definition_of", "established", "served"]
+__all__ = ["custom_resource", "defined_kind", "definition_of", "established", "served"]
 
 _FREE: Final[Mapping[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -45,11 +45,17 @@ def custom_resource(kind: CustomKind) -> ApiResource:
     return next(served(definition_of(kind)))
 
 
+def defined_kind(definition: Manifest) -> tuple[str, str]:
+    """Return group and kind of the objects that a CustomResourceDefinition defines."""
+    accepted = ((definition.get("status") or {}).get("acceptedNames") or {}).get("kind")
+    return definition["spec"]["group"], accepted or definition["spec"]["names"]["kind"]
+
+
 def established(definition: Manifest) -> list[ApiResource]:
-    """Return the resources of a stored CustomResourceDefinition; empty before its names are accepted."""
-    if not is_condition_true(definition.get("status", {}).get("conditions"), "Established"):
+    """Return the resources of a stored CustomResourceDefinition, under its accepted names; empty before."""
+    if not is_established(definition):
         return []
-    return list(served(definition))
+    return list(served({**definition, "spec": {**definition["spec"], "names": definition["status"]["acceptedNames"]}}))
 
 
 def served(definition: Manifest) -> Iterator[ApiResource]:

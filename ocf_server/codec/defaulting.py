@@ -248,6 +248,10 @@ def _definition(manifest: Manifest) -> Manifest:
     if names.get("kind"):
         names.setdefault("singular", names["kind"].lower())
         names.setdefault("listKind", f"{names['kind']}List")
+    status = manifest.get("status")
+    if status is not None and not status.get("storedVersions"):
+        stored = [version["name"] for version in spec.get("versions") or () if version.get("storage")]
+        status["storedVersions"] = stored[:1] or None
     return manifest
 
 

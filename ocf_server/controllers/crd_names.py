@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 from ocf.cluster.protocol import Subresource
 from ocf.objects import Manifest
-from ocf.objects.conditions import is_condition_true
 from ocf_server.api.write_options import WriteOptions
-from ocf_server.apiextensions.crd_status import accepted_status
+from ocf_server.apiextensions.crd_status import accepted_status, has_accepted_names
 from ocf_server.registry import verbs
 from ocf_server.registry.pending_write import run_without_admission
 from ocf_server.registry.registry import DEFINITION, Registry
@@ -43,25 +42,16 @@ class NamesAcceptedController:
             self._complete = {place: version for place, version in self._complete.items() if place in present}
             for place, definition in definitions:
                 is_complete = self._complete.get(place) == definition["metadata"]["resourceVersion"]
-                if "deletionTimestamp" not in definition["metadata"] and not is_complete:
+                if not is_complete:
                     self._update_status(place, definition)
 
     def _update_status(self, place: Place, definition: Manifest) -> None:
-        # The status of an accepted definition follows from its own spec; others matter only before.
-        is_accepted = _is_accepted(definition)
-        others = [] if is_accepted else self._accepted(place)
-        status = accepted_status(definition, others, self.registry.timestamp())
+        # The status of a definition with accepted names follows from itself; others matter only before.
+        is_accepted = has_accepted_names(definition)
+        definitions = [] if is_accepted else [found for _, found in self.registry.store.objects(DEFINITION)]
+        status = accepted_status(definition, definitions, self.registry.timestamp())
         if status is not None:
             options = WriteOptions(field_manager="kube-apiserver", subresource=Subresource.STATUS)
             run_without_admission(verbs.update(self.registry, {**definition, "status": status}, options))
         elif is_accepted:
             self._complete[place] = definition["metadata"]["resourceVersion"]
-
-    def _accepted(self, place: Place) -> list[Manifest]:
-        """Return the other definitions that are accepted: a name belongs to the definition that was accepted first."""
-        definitions = self.registry.store.objects(DEFINITION)
-        return [other for elsewhere, other in definitions if elsewhere != place and _is_accepted(other)]
-
-
-def _is_accepted(definition: Manifest) -> bool:
-    return is_condition_true((definition.get("status") or {}).get("conditions"), "NamesAccepted")

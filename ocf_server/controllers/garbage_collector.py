@@ -22,13 +22,14 @@ create.
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from ocf.cluster.protocol import Propagation
+from ocf.cluster.protocol import Propagation, Subresource
 from ocf.objects import Manifest
 from ocf.objects.manifest import split_api_version
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.write_options import WriteOptions
-from ocf_server.apiextensions.crd_status import CLEANUP
-from ocf_server.registry import generic_store
+from ocf_server.apiextensions import defined_kind
+from ocf_server.apiextensions.crd_status import CLEANUP, cleaned_up, cleaning_up
+from ocf_server.registry import generic_store, verbs
 from ocf_server.registry.pending_write import run_without_admission
 from ocf_server.registry.registry import DEFINITION, Registry
 from ocf_server.registry.storage import Change, Kind, Place
@@ -199,14 +200,19 @@ class GarbageCollector:
 
     def _finish_definition(self, place: Place, manifest: Manifest) -> None:
         """Delete all objects of a kind whose definition is being deleted; then drop the cleanup finalizer."""
-        spec = manifest["spec"]
-        kind = (spec["group"], spec["names"]["kind"])
+        kind = defined_kind(manifest)
+        self._update_definition(cleaning_up(manifest, self.registry.timestamp()))
         for _, inside in list(self.registry.store.objects(kind)):
             if "deletionTimestamp" not in inside["metadata"]:
                 resource = self._resource(kind, inside)
                 self._delete(resource, inside, Propagation.BACKGROUND)
-        if not self.registry.store.objects(kind):
-            self._drop_finalizer(DEFINITION, place, manifest, CLEANUP)
+        left = self.registry.store.get(DEFINITION, place)
+        if left is not None and not self.registry.store.objects(kind):
+            self._update_definition(cleaned_up(left, self.registry.timestamp()))
+
+    def _update_definition(self, definition: Manifest) -> None:
+        options = WriteOptions(field_manager="kube-apiserver", subresource=Subresource.STATUS)
+        run_without_admission(verbs.update(self.registry, definition, options))
 
     def _delete(self, resource: ApiResource, manifest: Manifest, propagation: Propagation) -> None:
         # These deletes do not come from a request of a client, so no admission webhook is called for them.

@@ -19,7 +19,7 @@ from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.resource_versions import parse_problem
 from ocf_server.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf_server.api.write_options import WriteOptions
-from ocf_server.apiextensions.crd_status import CLEANUP
+from ocf_server.apiextensions.crd_status import marked_for_deletion
 from ocf_server.registry.conversion_review import ConversionNeeded, converting
 from ocf_server.registry.graceful_deletion import deletion_time, grace_period, seconds_left, shortens
 from ocf_server.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review, WriteOperation
@@ -236,13 +236,14 @@ def _require_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
 
 def is_removable(manifest: Manifest) -> bool:
     """Return whether an object is being deleted, and neither finalizers nor a grace period block that."""
-    return "deletionTimestamp" in manifest["metadata"] and not _has_finalizers(manifest) and not seconds_left(manifest)
+    metadata = manifest["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    return not _has_content_finalizers(manifest) and not seconds_left(manifest)
 
 
-def _has_finalizers(manifest: Manifest) -> bool:
-    """Return whether finalizers block the deletion of an object."""
-    if manifest["metadata"].get("finalizers"):
-        return True
+def _has_content_finalizers(manifest: Manifest) -> bool:
+    """Return whether the content of a namespace blocks its deletion."""
     return manifest["kind"] == "Namespace" and bool(manifest.get("spec", {}).get("finalizers"))
 
 
@@ -313,31 +314,33 @@ def delete(
     yield review
     yield replace(review, phase=Phase.VALIDATING)
     require_unchanged(registry, resource, live)
-    ends = live["kind"] == "Namespace" and "deletionTimestamp" in metadata and _has_finalizers(live)
+    if kind_of(resource) == DEFINITION and "deletionTimestamp" not in metadata:
+        return (yield from _marked(registry, resource, live, marked_for_deletion(live, registry.timestamp()), options))
+    # A further delete changes nothing before the content is gone, and then as for any other object.
+    ends = "deletionTimestamp" in metadata and _has_content_finalizers(live)
     if ends or not shortens(live, grace_period_seconds):
         return live
     seconds = grace_period(live, grace_period_seconds)
     finalizers = _finalizers(resource, metadata.get("finalizers") or [], propagation)
-    if kind_of(resource) == DEFINITION and CLEANUP not in finalizers and _has_objects(registry, live):
-        finalizers = [*finalizers, CLEANUP]
-    place = place_of(live)
-    if not finalizers and not _has_finalizers(live) and not seconds:
+    if not finalizers and not _has_content_finalizers(live) and not seconds:
         if not options.dry_run:
-            registry.store.remove(kind_of(resource), place)
+            registry.store.remove(kind_of(resource), place_of(live))
         return None
     if "deletionTimestamp" in metadata and not seconds_left(live) and finalizers == (metadata.get("finalizers") or []):
         return live
     marked = _marked_for_deletion(registry, live, finalizers, seconds)
+    return (yield from _marked(registry, resource, live, marked, options))
+
+
+def _marked(
+    registry: Registry, resource: ApiResource, live: Manifest, marked: Manifest, options: WriteOptions
+) -> PendingWrite[Manifest]:
+    """Store an object that was marked for deletion."""
     if options.dry_run:
         return marked
     yield from converting(lambda: registry.encoded(resource, marked))
     require_unchanged(registry, resource, live)
-    return (yield from _written(registry, resource, place, marked))
-
-
-def _has_objects(registry: Registry, definition: Manifest) -> bool:
-    spec = definition["spec"]
-    return bool(registry.store.objects((spec["group"], spec["names"]["kind"])))
+    return (yield from _written(registry, resource, place_of(live), marked))
 
 
 def require_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:

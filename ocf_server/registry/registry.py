@@ -16,7 +16,7 @@ from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 from ocf_server.api.numbers import decoded_numbers
 from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_such_resource, not_found
-from ocf_server.apiextensions import established, prune, set_schema_defaults
+from ocf_server.apiextensions import defined_kind, established, is_terminating, prune, set_schema_defaults
 from ocf_server.codec.decoding import DecodeError, decode
 from ocf_server.managedfields.field_manager import ConversionError
 from ocf_server.managedfields.typed import type_problems
@@ -70,6 +70,35 @@ def without_managed_fields(manifest: Manifest) -> Manifest:
     return {**manifest, "metadata": metadata}
 
 
+@dataclass(frozen=True, slots=True)
+class _Established:
+    """What a CustomResourceDefinition serves.
+
+    Args:
+        version: The resourceVersion of the definition.
+        resources: The served kind, in each version; empty before its names are accepted.
+        stored_by: What the storage of the kind depends on; a real API server sets it up anew after a change of that.
+        since: The version of the store since which that is the same.
+        terminating: Whether no objects can be created any more.
+    """
+
+    version: str
+    resources: list[ApiResource]
+    stored_by: tuple[Any, ...]
+    since: int
+    terminating: bool
+
+    @classmethod
+    def of(cls, definition: Manifest, before: "_Established | None") -> "_Established":
+        version = str(definition["metadata"]["resourceVersion"])
+        if before is not None and before.version == version:
+            return before
+        accepted = (definition.get("status") or {}).get("acceptedNames")
+        stored_by = (definition["metadata"]["uid"], definition["spec"], accepted)
+        since = before.since if before is not None and before.stored_by == stored_by else int(version)
+        return cls(version, established(definition), stored_by, since, is_terminating(definition))
+
+
 @dataclass(slots=True)
 class Registry:
     """The state of an embedded server.
@@ -86,10 +115,12 @@ class Registry:
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
-    _established: dict[Place, tuple[str, list[ApiResource]]] = field(default_factory=dict, init=False, repr=False)
+    _former: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
+    _established: dict[Place, _Established] = field(default_factory=dict, init=False, repr=False)
     conversions: ConversionCache = field(default_factory=ConversionCache, init=False, repr=False)
     _varied: set[Kind] = field(default_factory=set, init=False, repr=False)
     _converters: dict[Kind, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False)
+    _by_kind: dict[Kind, _Established] = field(default_factory=dict, init=False, repr=False)
     _defined_at: int = field(default=0, init=False, repr=False)
     _token_key: bytes = field(default=b"", init=False, repr=False)
 
@@ -139,29 +170,34 @@ class Registry:
         self._known, self._empty = {}, {}
         self.store.unpack()
         definitions = self.store.objects(DEFINITION)
-        self._established = {place: self._of_definition(place, definition) for place, definition in definitions}
+        known = self._established
+        self._established = {place: _Established.of(definition, known.get(place)) for place, definition in definitions}
+        # Watches report the deletion of objects after that of their kind.
+        self._former = {**self._former, **self._defined}
         self._defined = {
             (resource.group, resource.version, resource.kind): resource
-            for _, resources in self._established.values()
-            for resource in resources
+            for found in self._established.values()
+            for resource in found.resources
         }
         self._converters = {
-            (spec["group"], spec["names"]["kind"]): spec["conversion"]["webhook"]
-            for spec in (definition["spec"] for _, definition in definitions)
-            if spec["conversion"]["strategy"] == "Webhook"
+            defined_kind(definition): definition["spec"]["conversion"]["webhook"]
+            for _, definition in definitions
+            if definition["spec"]["conversion"]["strategy"] == "Webhook"
         }
         self.conversions.clear()
+        self._by_kind = {kind_of(found.resources[0]): found for found in self._established.values() if found.resources}
         schemas: dict[Kind, list[Any]] = {}
         for found in self._defined.values():
             schemas.setdefault((found.group, found.kind), []).append(found.schema)
         self._varied = {kind for kind, found in schemas.items() if any(schema != found[0] for schema in found)}
         self._varied |= self._converters.keys()
 
-    def _of_definition(self, place: Place, definition: Manifest) -> tuple[str, list[ApiResource]]:
-        """Return the version of a definition with its resources, which are built anew only after a change."""
-        version = str(definition["metadata"]["resourceVersion"])
-        known = self._established.get(place)
-        return known if known is not None and known[0] == version else (version, established(definition))
+    def stored_since(self, kind: Kind) -> int:
+        """Return the version since which the storage of a custom kind is set up; 0 for a kind without a definition."""
+        if self.store.changed_at(DEFINITION) != self._defined_at:
+            self._define()
+        found = self._by_kind.get(kind)
+        return 0 if found is None else found.since
 
     def custom_kinds(self) -> list[ApiResource]:
         """Return the served custom kinds, one entry for each version."""
@@ -211,7 +247,13 @@ class Registry:
         """Return a stored object in the version of a resource; it must not be changed."""
         if stored["apiVersion"] == resource.api_version:
             return self._coerced(stored, resource)
-        source = self.stored_as(stored["apiVersion"], stored["kind"])
+        try:
+            source = self.stored_as(stored["apiVersion"], stored["kind"])
+        except NotFoundError:
+            former = self._former.get((*split_api_version(stored["apiVersion"]), stored["kind"]))
+            if former is None:
+                raise
+            source = former
         return self.convert(self._coerced(stored, source), source, resource)
 
     def convert(self, manifest: Manifest, source: ApiResource, target: ApiResource) -> Manifest:
@@ -386,14 +428,18 @@ class Registry:
         copied: Manifest = copy_json(manifest)
         return copied
 
-    def require_namespace(self, resource: ApiResource, namespace: str, name: str) -> None:
-        """Check that objects can be created in a namespace.
+    def require_creatable(self, resource: ApiResource, namespace: str, name: str) -> None:
+        """Check that objects of a kind can be created in a namespace.
 
         Raises:
             BadRequestError: If the kind is namespaced and the namespace is empty.
             NotFoundError: If the namespace does not exist.
-            ForbiddenError: If the namespace is being deleted.
+            ForbiddenError: If the namespace, or the definition of the kind, is being deleted.
         """
+        definition = self._by_kind.get(kind_of(resource)) if resource.custom else None
+        if definition is not None and definition.terminating:
+            problem = "create not allowed while custom resource definition is terminating"
+            raise forbidden(resource.group_resource, name, problem)
         if not resource.namespaced:
             return
         if not namespace:

@@ -153,17 +153,17 @@ class _Waiter:
     """A wait for a change.
 
     Args:
-        kind: The kind of the change; None for any.
+        kinds: The kinds of the change; empty for any.
         latest: A version at which a change of any kind ends the wait.
         future: Its result is the version of the change; None if the wait ended without one.
     """
 
-    kind: Kind | None
+    kinds: tuple[Kind, ...]
     latest: int
     future: "asyncio.Future[int | None]"
 
     def wants(self, change: Change) -> bool:
-        return self.kind is None or self.kind == change.kind or self.latest <= change.version
+        return not self.kinds or change.kind in self.kinds or self.latest <= change.version
 
     def finish(self, version: int | None) -> None:
         if not self.future.done():
@@ -329,10 +329,10 @@ class Storage:
 
     async def changed(self) -> None:
         """Wait for the next change."""
-        await self._wait(None, 0, None)
+        await self._wait((), 0, None)
 
-    async def kind_changed(self, kind: Kind, *, latest: int, deadline: float | None) -> int | None:
-        """Wait for the next change of a kind.
+    async def kinds_changed(self, *kinds: Kind, latest: int, deadline: float | None) -> int | None:
+        """Wait for the next change of one of some kinds.
 
         Args:
             latest: A version at which a change of any kind ends the wait.
@@ -341,11 +341,11 @@ class Storage:
         Returns:
             The version of the change; None if there was none before the deadline.
         """
-        return await self._wait(kind, latest, deadline)
+        return await self._wait(kinds, latest, deadline)
 
-    async def _wait(self, kind: Kind | None, latest: int, deadline: float | None) -> int | None:
+    async def _wait(self, kinds: tuple[Kind, ...], latest: int, deadline: float | None) -> int | None:
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(kind, latest, loop.create_future())
+        waiter = _Waiter(kinds, latest, loop.create_future())
         timer = None if deadline is None else loop.call_at(deadline, waiter.finish, None)
         self._waiting[waiter] = None
         try:

@@ -33,8 +33,8 @@ def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
 
 def _metadata_problems(metadata: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
     errors = [*creation_errors(metadata, *_NAMES.get(resource.group_kind, (dns_subdomain, dns_subdomain_prefix)))]
-    if resource.schema is None:
-        # Custom resources accept any qualified name as a finalizer.
+    if resource.schema is None and resource.group_kind != _DEFINITION:
+        # Custom resources and their definitions accept any qualified name as a finalizer.
         errors += standard_finalizer_errors(metadata)
     return (FieldProblem(error.path, error.message) for error in errors)
 

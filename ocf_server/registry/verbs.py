@@ -149,7 +149,7 @@ def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "create")
     new = _body(manifest, resource, options)
-    registry.require_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
+    registry.require_creatable(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
     new = _round_trip(registry, new, resource)
     managed = _tracked(registry, resource, registry.empty(resource), new, _managed_of_request(None, manifest), options)
     stored = yield from generic_store.create(registry, resource, _set_managed(new, managed), options)
@@ -363,7 +363,7 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
     if live is None and options.subresource is not None:
         raise not_found(resource.group_resource, key.name)
     if live is None:
-        registry.require_namespace(resource, key.namespace, key.name)
+        registry.require_creatable(resource, key.namespace, key.name)
     require_typed(manifest, resource)
     new, managed, same = _applied(registry, resource, live, manifest, options)
     if same and live is not None and not registry.has_admission() and registry.stores_as_sent(resource):

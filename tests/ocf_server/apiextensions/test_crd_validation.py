@@ -118,8 +118,8 @@ class TestServing:
         live = await cluster.get(ObjectKey(DEFINITION.api_version, DEFINITION.kind, "others.example.com"))
 
         accepted, established = live["status"]["conditions"]
-        assert (accepted["status"], accepted["reason"]) == ("False", "KindConflict")
-        assert accepted["message"] == '"Thing" is already in use'
+        assert (accepted["status"], accepted["reason"]) == ("False", "ListKindConflict")
+        assert accepted["message"] == '"ThingList" is already in use'
         assert (established["status"], established["reason"]) == ("False", "NotAccepted")
 
     async def test_an_updated_definition_changes_the_declared_fields(
