@@ -4,7 +4,7 @@ from typing import Final
 
 from ocf.cluster.protocol import DeleteOptions
 from ocf.errors import NotFoundError
-from ocf.objects import ObjectKey
+from ocf.objects import Manifest, ObjectKey
 from ocf_server.http.backend import Backend
 from ocf_server.http.delete_options import DeleteQuery
 from ocf_server.http.media import Media
@@ -47,12 +47,23 @@ async def handle_delete(backend: Backend, context: RequestContext) -> Response:
     if before is not None and (
         (after is not None and not options.dry_run) or (context.kind.group, context.kind.kind) in _RETURNED
     ):
-        return object_response(context, after or before)
+        return object_response(context, after or _ended(before, backend.registry.timestamp()))
     uid = (before or {"metadata": {}})["metadata"].get("uid", "")
     details = {"name": context.path.name, "group": context.kind.group, "kind": context.kind.plural, "uid": uid}
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     named = {key: value for key, value in details.items() if value}
     return Response({**body, "details": named}, media=Media(context.media.encoding))
+
+
+def _ended(removed: Manifest, now: str) -> Manifest:
+    """Return an object as the response to the delete that removed it: that of a pod had a grace period of 0."""
+    if (removed["apiVersion"], removed["kind"]) != ("v1", "Pod"):
+        return removed
+    metadata = {**removed["metadata"], "deletionGracePeriodSeconds": 0}
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = now
+        metadata["generation"] = metadata.get("generation", 0) + 1
+    return {**removed, "metadata": metadata}
 
 
 def _options(context: RequestContext) -> DeleteOptions:

@@ -50,3 +50,24 @@ async def test_an_object_that_waits_for_the_garbage_collector_is_returned(
     assert (await either.ask("POST", f"{either.path}/configmaps", {"metadata": {"name": "a"}})).status == 201
     reply = await either.ask("DELETE", f"{either.path}/configmaps/a{query}")
     assert (reply.status, shown(reply.json)) == (200, expected)
+
+
+@pytest.mark.parametrize(
+    ("node", "queries"),
+    [
+        pytest.param(None, [""], id="without a node"),
+        pytest.param("node", ["?gracePeriodSeconds=0"], id="on a node, at once"),
+        pytest.param("node", ["?gracePeriodSeconds=20", "?gracePeriodSeconds=0"], id="on a node, then at once"),
+    ],
+)
+async def test_a_pod_is_returned_as_its_delete_ended_it(either: Either, node: str | None, queries: list[str]) -> None:
+    await either.ask("POST", f"{either.path}/serviceaccounts", {"metadata": {"name": "default"}})
+    spec = {"automountServiceAccountToken": False, "containers": [{"name": "web", "image": "web"}]}
+    pod = {"metadata": {"name": "web"}, "spec": {**spec, **({"nodeName": node} if node else {})}}
+    assert (await either.ask("POST", f"{either.path}/pods", pod)).status == 201
+    replies = [(await either.ask("DELETE", f"{either.path}/pods/web{query}")).json for query in queries]
+    assert [(shown(reply), reply["metadata"]["generation"]) for reply in replies] == [
+        (("Pod", [], True), 2) for _ in queries
+    ]
+    assert replies[-1]["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert (await either.ask("GET", f"{either.path}/pods/web")).status == 404
