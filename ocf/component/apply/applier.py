@@ -193,7 +193,7 @@ class Applier:
                 live, paths = await handover.hand_over(live, desired, self.get)
             applied = await self._apply_if_drifted(desired, live, intent, taken=taken)
         except OcfError as error:
-            return await self._rejected(error, live)
+            return await self._rejected(error, live, desired)
         before = [*taken, *(Drift(path, Why.HANDED_OVER) for path in paths)]
         return self._finished(applied, before, writes=bool(taken) + bool(paths), adopted=adopted)
 
@@ -216,17 +216,19 @@ class Applier:
             reasons=(*before, *applied.reasons),
         )
 
-    async def _rejected(self, error: OcfError, live: Manifest | None) -> ApplyResult:
+    async def _rejected(self, error: OcfError, live: Manifest | None, desired: Manifest) -> ApplyResult:
         """Return the result of a write in a namespace that is being deleted; raise an error for any other rejection."""
         if self._is_owner:
             await self.get()
         if is_namespace_ending(error):
             waiting = f'namespace "{self._key.namespace}" is being deleted: {self._entry.identity} is not created'
             return ApplyResult(live or {}, ApplyOperation.NONE, Why.NAMESPACE_ENDING, waiting=waiting)
-        fields = immutable_fields(error) if live is not None else ()
         cause = without_values(error) if self._has_secrets and isinstance(error, ApiError) else error
-        problem = ConfigError(immutable_problem(fields)) if fields else cause
-        raise self._failed("apply", problem) from cause
+        if live is None or not isinstance(error, ApiError) or not immutable_fields(error):
+            raise self._failed("apply", cause) from cause
+        changed = (drift.path for drift in self._compare(desired, live, b"")[1])
+        text = immutable_problem(error, changed, quotes=not self._has_secrets)
+        raise self._failed("apply", ConfigError(text)) from cause
 
     async def _adopted(self, live: Manifest | None) -> Manifest | None:
         """Return an object that is adopted when it is applied; None for one that does not exist, or is ours already."""

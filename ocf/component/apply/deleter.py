@@ -28,19 +28,23 @@ from ocf.errors import (
     ReconcileError,
 )
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.field_errors import ErrorType
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import timedelta
 
     from ocf.component.context import ReconcileContext
+    from ocf.errors import ApiError, StatusCause
 
 __all__ = ["OWNER_ITSELF", "OwnedObjectDeleter", "immutable_fields", "immutable_problem"]
 
 OWNER_ITSELF: Final = "it is the owner itself"
 """Why an owner is not deleted by a component of its own."""
 
+_MOST_PATHS: Final = 5
 # Texts of the validation of Kubernetes 1.36, and usual ones of the rules of custom kinds (`self == oldSelf`).
 _TEXTS: Final = re.compile(
     r"immutable|may not change|may not be changed|cannot be changed|cannot change|for fields other than", re.IGNORECASE
@@ -182,13 +186,32 @@ def immutable_fields(error: OcfError) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cause.field for cause in error.causes))
 
 
-def immutable_problem(fields: tuple[str, ...]) -> str:
-    """Return the text for an author who changes such fields.
+def immutable_problem(error: ApiError, changed: Iterable[str], *, quotes: bool = True) -> str:
+    """Return the text for an author who changes fields that cannot be changed.
 
-    The values of the fields may be large, and are not in the text.
+    Args:
+        error: The rejection.
+        changed: Paths of all that the apply changes; the text has those that are part of a rejected field.
+        quotes: Whether the text may have sentences of the API server.
     """
+    fields = immutable_fields(error)
+    below = tuple(f"{field}{mark}" for field in fields for mark in ".[")
+    parts = [path for path in changed if path.startswith(below)]
+    sentences = [_allowed(cause) for cause in error.causes if cause.reason == ErrorType.FORBIDDEN] if quotes else []
+    details = [*dict.fromkeys(sentences), *([f"this apply changes {_shown(parts)}"] if parts else [])]
+    detail = f" ({'; '.join(details)})" if details else ""
     return (
-        f"{', '.join(fields)} cannot be changed in the existing object: keep the value, give the resource another "
-        "name, or register it with recreate_on_immutable_change, which deletes the object with its dependents and its "
-        "data, and creates it again"
+        f"{', '.join(fields)} cannot be changed in the existing object{detail}: "
+        "keep the value, give the resource another name, or register it with recreate_on_immutable_change, which "
+        "deletes the object with its dependents and its data, and creates it again"
     )
+
+
+def _allowed(cause: StatusCause) -> str:
+    """Return the server's sentence about what may change, without the difference of the values that may follow it."""
+    return cause.message.removeprefix(f"{ErrorType.FORBIDDEN.words}: ").partition("\n")[0].strip()
+
+
+def _shown(paths: list[str]) -> str:
+    more = len(paths) - _MOST_PATHS
+    return ", ".join(paths[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")

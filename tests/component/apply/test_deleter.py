@@ -10,7 +10,7 @@ import pytest
 from ocf import component
 from ocf.cluster import DeleteOptions, Propagation
 from ocf.component import diff
-from ocf.component.apply.deleter import immutable_fields
+from ocf.component.apply.deleter import immutable_fields, immutable_problem
 from ocf.errors import ApiError, BuildError, InvalidError, NotFoundError, ReconcileError, StatusCause
 from ocf.objects import ObjectKey
 from ocf.primitives import clusterrolebinding, job, pod, pvc, replicaset, rolebinding, statefulset
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from tests.component.conftest import Env
 
 RBAC: Final = "rbac.authorization.k8s.io"
+IN_PLACE = "cannot be changed in the existing object"
 REMEDY = (
-    "cannot be changed in the existing object: keep the value, give the resource another name, or register it with "
+    "keep the value, give the resource another name, or register it with "
     "recreate_on_immutable_change, which deletes the object with its dependents and its data, and creates it again"
 )
 
@@ -83,16 +84,30 @@ def without_spec(manifest: Manifest) -> Manifest:
 
 
 KINDS = [
-    pytest.param(a_job, "spec.template", id="template of a Job"),
-    pytest.param(a_pod, "spec", id="spec of a Pod"),
-    pytest.param(a_replica_set, "spec.selector", id="selector of a ReplicaSet"),
-    pytest.param(a_stateful_set, "spec", id="spec of a StatefulSet"),
-    pytest.param(a_binding, "roleRef", id="role of a RoleBinding"),
+    pytest.param(a_job, "spec.template", "", "spec.template.", id="template of a Job"),
+    pytest.param(
+        a_pod,
+        "spec",
+        "pod updates may not change fields other than `spec.containers[*].image`,",
+        "spec.",
+        id="spec of a Pod",
+    ),
+    pytest.param(a_replica_set, "spec.selector", "", "", id="selector of a ReplicaSet"),
+    pytest.param(
+        a_stateful_set,
+        "spec",
+        "updates to statefulset spec for fields other than 'replicas', ",
+        "spec.serviceName",
+        id="spec of a StatefulSet",
+    ),
+    pytest.param(a_binding, "roleRef", "", "", id="role of a RoleBinding"),
 ]
 # The API server keeps these until a controller has removed their finalizer, or they have no namespace.
 KEPT = [
-    pytest.param(a_cluster_binding, "roleRef", id="role of a ClusterRoleBinding"),
-    pytest.param(a_claim, "spec", id="spec of a claim"),
+    pytest.param(a_cluster_binding, "roleRef", "", "", id="role of a ClusterRoleBinding"),
+    pytest.param(
+        a_claim, "spec", "spec is immutable after creation except ", "spec.storageClassName", id="spec of a claim"
+    ),
 ]
 
 
@@ -116,25 +131,35 @@ async def emptied(env: Env, key: ObjectKey = JOB) -> None:
         await env.cluster.delete(key, DeleteOptions(propagation=Propagation.BACKGROUND))
 
 
-@pytest.mark.parametrize(("make", "field"), [*KINDS, *KEPT])
+@pytest.mark.parametrize(("make", "field", "allowed", "changed"), [*KINDS, *KEPT])
 async def test_a_change_is_an_error_that_says_what_to_do(
-    env: Env, make: Callable[[str], ResourceBuilder], field: str
+    env: Env, make: Callable[[str], ResourceBuilder], field: str, allowed: str, changed: str
 ) -> None:
+    """With the server's sentence about what may change, and the parts of the rejected field that the apply changes.
+
+    The server names only `spec`: https://github.com/dragonflydb/dragonfly-operator/issues/555,
+    https://github.com/datainfrahq/druid-operator/issues/230.
+    """
     resource = make("a").build()
     await emptied(env, resource.key)
     await env.reconcile(of(resource))
     before = await env.cluster.get(resource.key)
     with pytest.raises(ReconcileError) as caught:
         await env.reconcile(of(make("b")))
-    assert caught.value.problem == f"failed to apply resource {resource.identity}: {field} {REMEDY}"
+    problem = caught.value.problem
+    start = f"failed to apply resource {resource.identity}: {field} {IN_PLACE}"
+    if changed:
+        assert problem.startswith(f"{start} ({allowed}")
+        assert f"this apply changes {changed}" in problem
+        assert problem.endswith(f"): {REMEDY}")
+    else:
+        assert problem == f"{start}: {REMEDY}"
+    assert "\n" not in problem
     assert await env.cluster.get(resource.key) == before
 
 
-@pytest.mark.parametrize(("make", "field"), KINDS)
-async def test_an_author_can_have_the_object_created_again(
-    env: Env, make: Callable[[str], ResourceBuilder], field: str
-) -> None:
-    del field
+@pytest.mark.parametrize("make", [each.values[0] for each in KINDS])
+async def test_an_author_can_have_the_object_created_again(env: Env, make: Callable[[str], ResourceBuilder]) -> None:
     resource = make("a").build()
     await emptied(env, resource.key)
     await env.reconcile(recreated(resource))
@@ -249,3 +274,17 @@ def test_only_a_change_of_immutable_fields_and_nothing_else_counts(error: ApiErr
 )
 def test_texts_of_the_api_server(text: str) -> None:
     assert immutable_fields(InvalidError("invalid", causes=[StatusCause("x", text, "spec")])) == ("spec",)
+
+
+def test_the_text_has_the_parts_that_are_rejected_and_no_value() -> None:
+    """A claim is rejected with the difference of the values, which may be large, on further lines."""
+    difference = "Forbidden: spec is immutable after creation except resources.requests\n  core.Spec{ 'old' }"
+    cause = StatusCause("FieldValueForbidden", difference, "spec")
+    changed = ["metadata.labels.app", "spec.a", "specs.b", *(f"spec.c{at}" for at in range(6))]
+    error = InvalidError("invalid", causes=[cause])
+    listed = "spec.a, spec.c0, spec.c1, spec.c2, spec.c3 and 2 more"
+    shown = f"spec is immutable after creation except resources.requests; this apply changes {listed}"
+    assert immutable_problem(error, changed) == f"spec {IN_PLACE} ({shown}): {REMEDY}"
+    withheld = immutable_problem(error, changed, quotes=False)
+    assert withheld == f"spec {IN_PLACE} (this apply changes {listed}): {REMEDY}"
+    assert immutable_problem(InvalidError("invalid", causes=[IMMUTABLE]), []) == f"spec.selector {IN_PLACE}: {REMEDY}"
