@@ -541,9 +541,9 @@ async def test_a_status_that_only_json_makes_plain_is_written_once(fed: Embedded
     for writes in (1, 0):
         fed.requests.clear()
         async with reconciling(await fed.get(SHOP), fed) as context:
-            context.status.update(sizes=(1, 2), phase=ShopPhase.OPEN, floors={1: ShopPhase.OPEN})
+            context.status.update(sizes=(1, 2), phase=ShopPhase.OPEN, floors={ShopPhase.OPEN: 1})
         assert fed.requests.writes == writes
-    assert (await fed.get(SHOP))["status"] == {"sizes": [1, 2], "phase": "Open", "floors": {"1": "Open"}}
+    assert (await fed.get(SHOP))["status"] == {"sizes": [1, 2], "phase": "Open", "floors": {"Open": 1}}
 
 
 async def test_outside_of_an_operator_the_block_raises_after_the_rest_is_written(fed: EmbeddedCluster) -> None:
