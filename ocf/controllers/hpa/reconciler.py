@@ -19,7 +19,7 @@ from ocf.concepts.tracing import (
     k8s_attributes,
     object_attributes,
     requeue_attributes,
-    traced,
+    spanning,
 )
 from ocf.controllers.hpa.claim_keeper import ClaimKeeper
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation, dry_run, with_foreign_change
@@ -100,13 +100,18 @@ class Reconciler:
             self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.WAITING)
         return state.parsed.settings.sync_period
 
-    @traced(lambda _self, key: _sync_span(key), requeue_attributes)
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Reconcile an autoscaler.
 
         Returns:
             The delay until the next reconcile; None if the autoscaler is deleted.
         """
+        with spanning(_sync_span, key):
+            delay = await self._reconcile(key)
+            annotate_span(requeue_attributes, delay)
+            return delay
+
+    async def _reconcile(self, key: ObjectKey) -> timedelta | None:
         began = self._deps.clock.elapsed()
         try:
             manifest = await self._deps.cluster.get(key)

@@ -12,7 +12,7 @@ from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock
-from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, requeue_attributes, traced
+from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, requeue_attributes, spanning
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
 from ocf.controllers.nodegroup.group_status import failed_status, invalid_status
@@ -60,13 +60,18 @@ class Reconciler:
         self._catalog = Catalog()
         self._catalog_at: datetime | None = None
 
-    @traced(lambda _self: SpanStart(name="sync NodeGroups"), requeue_attributes)
     async def reconcile(self) -> timedelta:
         """Reconcile all node groups once.
 
         Returns:
             The time until the next reconcile, if nothing changes before.
         """
+        with spanning(SpanStart, name="sync NodeGroups"):
+            delay = await self._reconcile()
+            annotate_span(requeue_attributes, delay)
+            return delay
+
+    async def _reconcile(self) -> timedelta:
         # The API stores times in seconds: a decision must not depend on whether its input was stored meanwhile.
         now = self._clock.now().replace(microsecond=0)
         view = await self._reader.read(self._cluster)

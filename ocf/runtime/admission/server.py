@@ -20,7 +20,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ocf.concepts import Clock, SystemClock
-from ocf.concepts.tracing import traced
+from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import OcfError
 from ocf.http.limits import Limits, connections_within
 from ocf.http.server import ListeningServer, serving_app
@@ -171,12 +171,13 @@ class WebhookServer:
         if route is None:
             raise web.HTTPNotFound(text=f"there is no webhook at {request.path}\n")
         with self._metrics.measured(request.path) if self._metrics is not None else nullcontext() as measured:
-            answer = await self._answered(route, request)
+            with spanning(webhook_span, route.name, request):
+                answer = await self._answered(route, request)
+                annotate_span(webhook_outcome, answer)
             if measured is not None and route.failed(answer):
                 measured.failed()
         return web.json_response(answer)
 
-    @traced(lambda _self, route, request: webhook_span(route.name, request), webhook_outcome)
     async def _answered(self, route: Route, request: web.Request) -> Manifest:
         seconds = route.seconds(request.query.get("timeout", ""))
         uid, call = "", None
