@@ -54,11 +54,11 @@ def default(
     from ocf.cli.manifest_files import read_documents
     from ocf.cli.validate.output import report_lines
     from ocf.cli.validate.report import check, gates_of
-    from ocf.cli.validate.scope import Scope
+    from ocf.cli.validate.scope import ValidationScope
     from ocf.objects import dump_document
 
     gates = gates_of(kubernetes_version, feature_gate)
-    scope, kept = Scope(), []
+    scope, kept = ValidationScope(), []
     for document in filter(scope.covers, read_documents(files)):
         report = check(document, gates=gates)
         for line in report_lines(report) if scope.counts(report) else ():

@@ -24,7 +24,7 @@ from ocf.simulation.report.rows import csv_lines
 from ocf.simulation.report.series import part_means
 from ocf.simulation.scenario import Scenario, load_series, read_scenario
 
-__all__ = ["CURVE_PARTS", "MAX_SYNCS", "Output", "answer"]
+__all__ = ["CURVE_PARTS", "MAX_SYNCS", "RequestedOutput", "answer"]
 
 CURVE_PARTS: Final = 60
 """Parts of the curve of the load, all of the same length."""
@@ -34,7 +34,7 @@ _SCENARIO: Final = "scenario.yaml"
 _SUMMARIZED: Final = ("overload_time", "latency_p95", "pod_hours")
 
 
-class Output(StrEnum):
+class RequestedOutput(StrEnum):
     """What a request asks for."""
 
     VIEW = "view"
@@ -50,7 +50,7 @@ def answer(request: str, progress: Callable[[float], object] | None = None) -> s
 
     Args:
         request: JSON with `files`, the text of each file by name, of which `scenario.yaml` is the scenario; and
-            `output`, what is asked for, see `Output`.
+            `output`, what is asked for, see `RequestedOutput`.
 
     Returns:
         JSON with `problems`, each with `file`, `line` (from 1; null if it is not known), `field` and `detail`. If there
@@ -66,7 +66,7 @@ def answer(request: str, progress: Callable[[float], object] | None = None) -> s
         {'file': 'scenario.yaml', 'line': 1, 'field': 'hpa', 'detail': 'required value'}
     """
     asked = json.loads(request)
-    output, files = Output(asked.get("output", Output.VIEW)), asked["files"]
+    output, files = RequestedOutput(asked.get("output", RequestedOutput.VIEW)), asked["files"]
     with tempfile.TemporaryDirectory() as folder:
         try:
             done: Mapping[str, Any] = _answer(Path(folder), files, output, progress)
@@ -80,7 +80,7 @@ def answer(request: str, progress: Callable[[float], object] | None = None) -> s
 
 
 def _answer(
-    folder: Path, files: Mapping[str, str], output: Output, progress: Callable[[float], object] | None
+    folder: Path, files: Mapping[str, str], output: RequestedOutput, progress: Callable[[float], object] | None
 ) -> Mapping[str, Any]:
     for name, text in files.items():
         # A name with a folder in it would lead out of the directory.
@@ -91,9 +91,9 @@ def _answer(
     load = load_series(scenario, folder)
     _check_length(scenario, load.end or 0.0, files[_SCENARIO])
     run = Reported.of(simulate(scenario, load, progress=progress), scenario)
-    if output is Output.CSV:
+    if output is RequestedOutput.CSV:
         return {"text": "".join(csv_lines([run]))}
-    if output is Output.REPORT:
+    if output is RequestedOutput.REPORT:
         return {"text": to_html([run])}
     content = report_content([run])
     return {

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ocf_server.cel.environment import BOOLEAN, MAX_MATCH_STEPS, Budget, Environment, Expression, OutOfBudgetError
+from ocf_server.cel.environment import (
+    BOOLEAN,
+    MAX_MATCH_STEPS,
+    Budget,
+    CompiledExpression,
+    Environment,
+    OutOfBudgetError,
+)
 from ocf_server.cel.values import EvaluationError
 
 __all__ = ["ConditionError", "conditions_match"]
@@ -18,7 +25,7 @@ class ConditionError(Exception):
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str, *, params: bool) -> Expression:
+def _compiled(text: str, *, params: bool) -> CompiledExpression:
     return Environment(params=params).compiled(text.strip(), BOOLEAN)
 
 

@@ -24,7 +24,7 @@ from ocf_server.registry.registry import Registry
 from ocf_server.registry.request_checks import decode
 
 if TYPE_CHECKING:
-    from ocf_server.admission.invocations import ConfigError, Invocation
+    from ocf_server.admission.invocations import Invocation, Misconfiguration
     from ocf_server.admission.mutations import MutationEngine, MutationOutcome
     from ocf_server.admission.policies import PolicyEngine
 
@@ -187,12 +187,12 @@ class Dispatcher:
 
         engine = self._mutations = self._mutations or mutations.MutationEngine(self._registry)
         found = await self._conversions.ready(partial(engine.invocations, review))
-        problems: list[tuple[Invocation | ConfigError, str]] = [
-            (each, each.text) for each in found if isinstance(each, mutations.ConfigError)
+        problems: list[tuple[Invocation | Misconfiguration, str]] = [
+            (each, each.text) for each in found if isinstance(each, mutations.Misconfiguration)
         ]
         repeated, ran = set[Any](), False
         for each in found:
-            if isinstance(each, mutations.ConfigError) or (only is not None and each.key not in only):
+            if isinstance(each, mutations.Misconfiguration) or (only is not None and each.key not in only):
                 continue
             outcome = await self._mutated(engine, each, review)
             review = replace(review, object=outcome.object)

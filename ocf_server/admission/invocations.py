@@ -18,8 +18,8 @@ from ocf_server.registry.pending_write import Review
 from ocf_server.registry.registry import Registry, kind_of
 
 __all__ = [
-    "ConfigError",
     "Invocation",
+    "Misconfiguration",
     "fails_closed",
     "invocations",
     "review_namespace",
@@ -133,7 +133,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigError:
+class Misconfiguration:
     """A policy or a binding that cannot be evaluated.
 
     Args:
@@ -155,7 +155,7 @@ def review_namespace(registry: Registry, review: Review) -> Manifest | None:
     return registry.store.get(("", "Namespace"), ("", review.namespace)) if review.resource.namespaced else None
 
 
-def invocations(registry: Registry, kind: str, review: Review) -> Iterator[Invocation | ConfigError]:
+def invocations(registry: Registry, kind: str, review: Review) -> Iterator[Invocation | Misconfiguration]:
     """Yield the evaluations of all bound policies that match a write, in the order of their names.
 
     Args:
@@ -174,7 +174,7 @@ def invocations(registry: Registry, kind: str, review: Review) -> Iterator[Invoc
 
 def _bound(
     registry: Registry, policy: Manifest, bindings: list[Manifest], review: Review
-) -> Iterator[Invocation | ConfigError]:
+) -> Iterator[Invocation | Misconfiguration]:
     spec = policy["spec"]
     resource = matched_resource(registry, spec.get("matchConstraints") or {}, review)
     if resource is None:
@@ -182,7 +182,7 @@ def _bound(
     try:
         param_kind = _param_resource(registry, spec.get("paramKind"))
     except _ParamError as error:
-        yield ConfigError(policy, "", f"failed to configure policy: {error}")
+        yield Misconfiguration(policy, "", f"failed to configure policy: {error}")
         return
     for binding in bindings:
         used = binding["spec"]
@@ -192,7 +192,7 @@ def _bound(
         try:
             params = _collected_params(registry, param_kind, used.get("paramRef"), request_namespace(review))
         except _ParamError as error:
-            yield ConfigError(policy, name, f"failed to configure binding: {error}")
+            yield Misconfiguration(policy, name, f"failed to configure binding: {error}")
             continue
         for param in params:
             yield Invocation(policy, name, tuple(used.get("validationActions") or ()), resource, param)

@@ -11,19 +11,19 @@ from typing import Any, Final
 from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf_server.admission.conditions import ConditionError
-from ocf_server.admission.invocations import ConfigError, Invocation, fails_closed, invocations
+from ocf_server.admission.invocations import Invocation, Misconfiguration, fails_closed, invocations
 from ocf_server.admission.patches import NO_TYPE, PatchFailedError, applied_configuration, patched
-from ocf_server.admission.policy_evaluation import CompiledPolicies, Evaluation, denial_text, denied_name
+from ocf_server.admission.policy_evaluation import CompiledPolicies, PolicyEvaluation, denial_text, denied_name
 from ocf_server.admission.review import is_part
 from ocf_server.api.status_errors import DeniedError
-from ocf_server.cel.environment import Environment, Expression, OutOfBudgetError
+from ocf_server.cel.environment import CompiledExpression, Environment, OutOfBudgetError
 from ocf_server.cel.patch_types import APPLY_CONFIGURATION, JSON_PATCH
 from ocf_server.cel.values import EvaluationError
 from ocf_server.registry.pending_write import Review
 from ocf_server.registry.registry import Registry
 from ocf_server.registry.request_checks import decode
 
-__all__ = ["ConfigError", "MutationEngine", "MutationOutcome", "denied", "fails_closed"]
+__all__ = ["Misconfiguration", "MutationEngine", "MutationOutcome", "denied", "fails_closed"]
 
 _KIND: Final = "MutatingAdmissionPolicy"
 
@@ -32,7 +32,7 @@ _KIND: Final = "MutatingAdmissionPolicy"
 class _Mutation:
     """A compiled mutation: an apply configuration, or a JSON patch."""
 
-    expression: Expression
+    expression: CompiledExpression
     applies: bool
 
 
@@ -75,7 +75,7 @@ class MutationEngine:
         self._registry = registry
         self._policies = CompiledPolicies(_mutations)
 
-    def invocations(self, review: Review) -> list[Invocation | ConfigError]:
+    def invocations(self, review: Review) -> list[Invocation | Misconfiguration]:
         """Return the evaluations of policies for a write."""
         return [*invocations(self._registry, _KIND, review)]
 
@@ -88,7 +88,7 @@ class MutationEngine:
         Raises:
             ValueError: If a patch leaves an object that cannot be decoded.
         """
-        evaluation = Evaluation.of(self._registry, invocation, review)
+        evaluation = PolicyEvaluation.of(self._registry, invocation, review)
         try:
             if not evaluation.is_selected():
                 return MutationOutcome(review.object, matched=False)
@@ -116,7 +116,7 @@ class MutationEngine:
         return decode(self._registry.convert(manifest, invocation.resource, review.resource), review.resource)
 
 
-def _patched(manifest: Manifest, mutation: _Mutation, value: Any, evaluation: Evaluation) -> Manifest:
+def _patched(manifest: Manifest, mutation: _Mutation, value: Any, evaluation: PolicyEvaluation) -> Manifest:
     """Return an object with the value of a mutation."""
     resource = evaluation.invocation.resource
     if is_part(evaluation.review):
@@ -128,12 +128,12 @@ def _patched(manifest: Manifest, mutation: _Mutation, value: Any, evaluation: Ev
     return decode(changed, resource)
 
 
-def denied(review: Review, problems: Sequence[tuple[ConfigError | Invocation, str]]) -> ApiError:
+def denied(review: Review, problems: Sequence[tuple[Misconfiguration | Invocation, str]]) -> ApiError:
     """Return the error of a request that policies deny.
 
     Args:
         problems: The policies that could not be evaluated, with the texts of the errors.
     """
     texts = [denial_text(f"policy '{of.policy['metadata']['name']}'", of.binding, text) for of, text in problems]
-    reason = "Forbidden" if isinstance(problems[0][0], ConfigError) else "Invalid"
+    reason = "Forbidden" if isinstance(problems[0][0], Misconfiguration) else "Invalid"
     return DeniedError(review.resource.group_resource, denied_name(review), texts, reason)

@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from ocf.errors import ApiError, StatusCause, api_error
 from ocf_server.admission.conditions import ConditionError
-from ocf_server.admission.invocations import ConfigError, Invocation, fails_closed, invocations
-from ocf_server.admission.policy_evaluation import CompiledPolicies, Evaluation, denial_text, denied_name
+from ocf_server.admission.invocations import Invocation, Misconfiguration, fails_closed, invocations
+from ocf_server.admission.policy_evaluation import CompiledPolicies, PolicyEvaluation, denial_text, denied_name
 from ocf_server.cel.environment import (
     BOOLEAN,
     TEXT,
     TEXT_OR_NULL,
     Budget,
+    CompiledExpression,
     Environment,
-    Expression,
     OutOfBudgetError,
 )
 from ocf_server.cel.values import EvaluationError
@@ -38,8 +38,8 @@ class _Validation:
     """A compiled validation of a policy."""
 
     given: Mapping[str, Any]
-    expression: Expression
-    message: Expression | None
+    expression: CompiledExpression
+    message: CompiledExpression | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Rules:
     """The compiled expressions of a policy."""
 
     validations: tuple[_Validation, ...]
-    annotations: tuple[Expression, ...]
+    annotations: tuple[CompiledExpression, ...]
 
     @classmethod
     def of(cls, environment: Environment, spec: Mapping[str, Any]) -> "_Rules":
@@ -99,7 +99,7 @@ class PolicyEngine:
         denied: list[tuple[str, str, _Denial]] = []
         warnings: list[str] = []
         for found in invocations(self._registry, _KIND, review):
-            if isinstance(found, ConfigError):
+            if isinstance(found, Misconfiguration):
                 if fails_closed(found.policy):
                     name = found.policy["metadata"]["name"]
                     denied.append((name, found.binding, _Denial(found.text, config=True)))
@@ -118,7 +118,7 @@ class PolicyEngine:
 
     def _validated(self, found: Invocation, review: Review) -> Iterator[_Denial]:
         closed = fails_closed(found.policy)
-        evaluation = Evaluation.of(self._registry, found, review)
+        evaluation = PolicyEvaluation.of(self._registry, found, review)
         try:
             if not evaluation.is_selected():
                 return

@@ -16,7 +16,7 @@ from ocf_server.cel.environment import MAX_POLICY_STEPS, Budget, Environment, na
 from ocf_server.registry.pending_write import Review
 from ocf_server.registry.registry import Registry
 
-__all__ = ["CompiledPolicies", "CompiledPolicy", "Evaluation", "denial_text", "denied_name"]
+__all__ = ["CompiledPolicies", "CompiledPolicy", "PolicyEvaluation", "denial_text", "denied_name"]
 
 Rules = TypeVar("Rules")
 
@@ -58,7 +58,7 @@ class CompiledPolicies(Generic[Rules]):
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class PolicyEvaluation:
     """An evaluation of a policy for a write.
 
     Args:
@@ -71,7 +71,7 @@ class Evaluation:
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, registry: Registry, invocation: Invocation, review: Review) -> "Evaluation":
+    def of(cls, registry: Registry, invocation: Invocation, review: Review) -> "PolicyEvaluation":
         """Return the evaluation, with the objects in the API version that the policy matches."""
         values = {**expression_values(registry, invocation.resource, review), "params": invocation.param}
         return cls(registry, invocation, review, values)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ocf_server.cel.authorizer import AUTHORIZER_VALUES
 from ocf_server.cel.expressions import ExpressionError, checked_expression
-from ocf_server.cel.runtime import MAX_STEPS, Checked, Frame, Meter, TooExpensiveError
+from ocf_server.cel.runtime import MAX_STEPS, Checked, Frame, StepMeter, TooExpensiveError
 from ocf_server.cel.types import (
     ANY,
     AUTHORIZER,
@@ -33,8 +33,8 @@ __all__ = [
     "TEXT",
     "TEXT_OR_NULL",
     "Budget",
+    "CompiledExpression",
     "Environment",
-    "Expression",
     "OutOfBudgetError",
     "namespace_value",
 ]
@@ -124,7 +124,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class CompiledExpression:
     """A compiled expression.
 
     Args:
@@ -150,7 +150,7 @@ class Expression:
         """
         if self.checked is None:
             raise EvaluationError(f"compilation error: {self.problem}")
-        meter = Meter(MAX_STEPS)
+        meter = StepMeter(MAX_STEPS)
         try:
             return self.checked.run(Frame(dict(values), meter))
         except (TooExpensiveError, RecursionError):
@@ -182,7 +182,7 @@ class Environment:
     params: bool = False
     compose: bool = False
     _composed: dict[str, tuple[str, CelType]] = field(default_factory=dict, init=False)
-    _compiled: dict[str, Expression] = field(default_factory=dict, init=False)
+    _compiled: dict[str, CompiledExpression] = field(default_factory=dict, init=False)
 
     @classmethod
     def of_policy(cls, spec: Mapping[str, Any]) -> "Environment":
@@ -201,7 +201,7 @@ class Environment:
 
     def compiled(
         self, text: str, gives: tuple[CelType, ...] = (), *, authorizer: bool = True, mutates: bool = False
-    ) -> Expression:
+    ) -> CompiledExpression:
         """Compile an expression.
 
         Args:
@@ -218,15 +218,15 @@ class Environment:
         try:
             expression = checked_expression(text, self._types(authorizer=authorizer), mutates=mutates)
         except ExpressionError as error:
-            return Expression(text, None, error.text)
+            return CompiledExpression(text, None, error.text)
         checked = expression.checked
         if gives and checked.kind not in gives:
-            return Expression(text, None, _type_problem(checked.kind, gives))
+            return CompiledExpression(text, None, _type_problem(checked.kind, gives))
         if expression.program_problem:
-            return Expression(text, None, expression.program_problem)
-        return Expression(text, checked)
+            return CompiledExpression(text, None, expression.program_problem)
+        return CompiledExpression(text, checked)
 
-    def add_variable(self, name: str, text: str) -> Expression:
+    def add_variable(self, name: str, text: str) -> CompiledExpression:
         """Compile a variable of the policy; expressions that are compiled later can use it as `variables.NAME`."""
         compiled = self.compiled(text)
         self._composed[name] = (name, ANY if compiled.checked is None else compiled.checked.kind)
@@ -261,7 +261,7 @@ def _shown(kind: CelType) -> str:
 class _Composed(dict[str, Any]):
     """The variables of a policy, which are evaluated on first use."""
 
-    def __init__(self, compiled: Mapping[str, Expression], values: Mapping[str, Any], budget: Budget) -> None:
+    def __init__(self, compiled: Mapping[str, CompiledExpression], values: Mapping[str, Any], budget: Budget) -> None:
         super().__init__()
         self._compiled, self._values, self._budget = compiled, values, budget
         self._problems: dict[str, str] = {}
@@ -289,7 +289,7 @@ class _Composed(dict[str, Any]):
         compiled = self._compiled[name]
         if compiled.checked is None:
             raise EvaluationError(f'composited variable "{name}" fails to compile: {compiled.problem}')
-        meter = Meter(MAX_STEPS)
+        meter = StepMeter(MAX_STEPS)
         try:
             return compiled.checked.run(Frame(dict(self._values), meter))
         except (TooExpensiveError, RecursionError):

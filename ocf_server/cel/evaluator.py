@@ -16,7 +16,7 @@ from ocf_server.api.status_errors import go_json
 from ocf_server.cel.compiler import CompiledRule, Rules
 from ocf_server.cel.conversions import shown
 from ocf_server.cel.optional_values import Maybe
-from ocf_server.cel.runtime import MAX_STEPS, Frame, Meter, Run, TooExpensiveError
+from ocf_server.cel.runtime import MAX_STEPS, Frame, Run, StepMeter, TooExpensiveError
 from ocf_server.cel.values import EvaluationError, value_of
 
 __all__ = ["broken_rules", "default_problems"]
@@ -108,7 +108,7 @@ def default_problems(rules: Rules, default: Any, path: str) -> list[FieldProblem
 
 
 def _evaluated(rules: Rules, place: _Place) -> list[FieldProblem]:
-    evaluator = _Evaluator(Meter(_MAX_TOTAL_STEPS))
+    evaluator = _Evaluator(StepMeter(_MAX_TOTAL_STEPS))
     with suppress(_StopError):
         evaluator.walk(rules, place)
     return evaluator.problems
@@ -118,7 +118,7 @@ def _evaluated(rules: Rules, place: _Place) -> list[FieldProblem]:
 class _Evaluator:
     """Evaluator of the rules of an object."""
 
-    budget: Meter
+    budget: StepMeter
     problems: list[FieldProblem] = field(default_factory=list)
 
     def walk(self, rules: Rules, place: _Place) -> None:
@@ -162,7 +162,7 @@ class _Evaluator:
 
     def _evaluated(self, run: Run, values: dict[str, Any]) -> Any:
         """Evaluate an expression; its steps also count for the limit of all rules."""
-        meter = Meter(min(MAX_STEPS, self.budget.left))
+        meter = StepMeter(min(MAX_STEPS, self.budget.left))
         before = meter.left
         try:
             return run(Frame(values, meter))

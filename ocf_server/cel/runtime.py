@@ -14,8 +14,8 @@ __all__ = [
     "MAX_STEPS",
     "Checked",
     "Frame",
-    "Meter",
     "Run",
+    "StepMeter",
     "TooExpensiveError",
     "all_of",
     "any_of",
@@ -35,7 +35,7 @@ class TooExpensiveError(Exception):
 
 
 @dataclass(slots=True)
-class Meter:
+class StepMeter:
     """Counter of steps."""
 
     left: int = MAX_STEPS
@@ -46,7 +46,7 @@ class Frame:
     """Variables and step counter of an evaluation."""
 
     values: dict[str, Any]
-    meter: Meter
+    meter: StepMeter
 
     def spend(self, steps: int = 1) -> None:
         """Count steps.

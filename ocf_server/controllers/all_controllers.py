@@ -21,7 +21,7 @@ from ocf_server.controllers.view import ANY, ClusterView
 from ocf_server.controllers.volume_binder import reconcile_claim
 from ocf_server.registry.storage import Place
 
-__all__ = ["CONTROLLERS", "Controller"]
+__all__ = ["CONTROLLERS", "ControllerDescriptor"]
 
 _SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet")
 
@@ -32,7 +32,7 @@ Mapper: TypeAlias = Callable[[ClusterView, Manifest], Iterable[Place]]
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
+class ControllerDescriptor:
     """A controller.
 
     Args:
@@ -109,8 +109,8 @@ def _claim_of(_view: ClusterView, volume: Manifest) -> Iterable[Place]:
 
 def _controller(
     name: str, kind: str, reconcile: Reconcile, watches: Mapping[str, Mapper] | None = None, component: str = ""
-) -> Controller:
-    return Controller(name, component or name, kind, reconcile, watches or {})
+) -> ControllerDescriptor:
+    return ControllerDescriptor(name, component or name, kind, reconcile, watches or {})
 
 
 CONTROLLERS: Final = (
@@ -161,7 +161,7 @@ CONTROLLERS: Final = (
         reconcile_claim,
         {"PersistentVolume": _claim_of},
     ),
-    Controller(
+    ControllerDescriptor(
         "kube-scheduler",
         "default-scheduler",
         "",
@@ -169,5 +169,5 @@ CONTROLLERS: Final = (
         dict.fromkeys(("Node", "PersistentVolume", "PersistentVolumeClaim", "Pod"), _cluster),
         is_simulated_node=True,
     ),
-    Controller("kubelet", "kubelet", "Pod", reconcile_pod, {}, is_simulated_node=True),
+    ControllerDescriptor("kubelet", "kubelet", "Pod", reconcile_pod, {}, is_simulated_node=True),
 )

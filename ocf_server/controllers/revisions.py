@@ -14,7 +14,7 @@ from ocf_server.controllers.ownership import controlled, controller_reference
 from ocf_server.controllers.replicas import template_hash
 from ocf_server.controllers.view import ClusterView
 
-__all__ = ["REVISION_LABEL", "History", "revision_history", "truncated"]
+__all__ = ["REVISION_LABEL", "RevisionHistory", "revision_history", "truncated"]
 
 REVISION_LABEL: Final = "controller-revision-hash"
 """Label of a pod with its revision: the name for a StatefulSet, the hash for a DaemonSet."""
@@ -22,7 +22,7 @@ _HASH: Final = {"StatefulSet": "controller.kubernetes.io/hash", "DaemonSet": REV
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class RevisionHistory:
     """The revisions of a workload.
 
     Args:
@@ -35,7 +35,7 @@ class History:
     actions: tuple[Action, ...]
 
 
-def revision_history(view: ClusterView, owner: Manifest) -> History:
+def revision_history(view: ClusterView, owner: Manifest) -> RevisionHistory:
     """Return the revisions of a workload, and the write that makes its present template the newest one."""
     found = sorted(
         controlled(view, owner, "ControllerRevision"), key=lambda each: (each["revision"], each["metadata"]["name"])
@@ -43,15 +43,15 @@ def revision_history(view: ClusterView, owner: Manifest) -> History:
     data = _data(owner)
     equal = [each for each in found if equal_json(each["data"], data)]
     if not equal:
-        return History(tuple(found), None, tuple(_created(view, owner, _new(owner, data, _next(found)))))
+        return RevisionHistory(tuple(found), None, tuple(_created(view, owner, _new(owner, data, _next(found)))))
     newest = equal[-1]
     if newest is not found[-1]:
         # A rollback: the old revision becomes the newest again.
-        return History(tuple(found), None, (update({**newest, "revision": _next(found)}),))
-    return History(tuple(found), newest, ())
+        return RevisionHistory(tuple(found), None, (update({**newest, "revision": _next(found)}),))
+    return RevisionHistory(tuple(found), newest, ())
 
 
-def truncated(owner: Manifest, history: History, used: Sequence[str]) -> tuple[Action, ...]:
+def truncated(owner: Manifest, history: RevisionHistory, used: Sequence[str]) -> tuple[Action, ...]:
     """Return the deletes of the oldest revisions beyond the limit of the history.
 
     Args:

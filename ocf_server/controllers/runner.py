@@ -11,7 +11,7 @@ from ocf.cluster.protocol import Cluster, DeleteOptions, Preconditions, Propagat
 from ocf.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf_server.controllers.actions import Action, Event, Outcome, Write
-from ocf_server.controllers.all_controllers import CONTROLLERS, Controller
+from ocf_server.controllers.all_controllers import CONTROLLERS, ControllerDescriptor
 from ocf_server.controllers.events import EventRecorder
 from ocf_server.controllers.nodes import node_manifests
 from ocf_server.controllers.settings import ControllerSettings
@@ -21,7 +21,7 @@ from ocf_server.registry.storage import Place
 
 __all__ = ["Controllers"]
 
-_Key: TypeAlias = tuple[Controller, Place]
+_Key: TypeAlias = tuple[ControllerDescriptor, Place]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ class Controllers:
         self._started.pop(manifest["metadata"]["uid"], None)
         self._failures.pop(manifest["metadata"]["uid"], None)
 
-    def _enqueue(self, controller: Controller, place: Place) -> None:
+    def _enqueue(self, controller: ControllerDescriptor, place: Place) -> None:
         self._queue.setdefault((f"{controller.name} {controller.kind}", place), (controller, place))
 
     def _take_due(self) -> None:
@@ -190,7 +190,9 @@ class Controllers:
         if at is not None:
             self._timers[name] = (at, key)
 
-    async def _carry_out(self, view: ClusterView, controller: Controller, found: Manifest, outcome: Outcome) -> bool:
+    async def _carry_out(
+        self, view: ClusterView, controller: ControllerDescriptor, found: Manifest, outcome: Outcome
+    ) -> bool:
         """Send the writes of a reconcile; return whether none of them failed."""
         uid = found["metadata"]["uid"]
         for action in outcome.actions:
@@ -219,13 +221,13 @@ class Controllers:
         return True
 
     async def _record(
-        self, view: ClusterView, controller: Controller, event: Event, *, name: str = "", error: str = ""
+        self, view: ClusterView, controller: ControllerDescriptor, event: Event, *, name: str = "", error: str = ""
     ) -> None:
         message = event.message.replace("{name}", name).replace("{error}", error)
         filled = Event(event.about, event.reason, message, event.warning)
         await self._events.record(view, controller.component, filled)
 
-    async def _write(self, controller: Controller, action: Action) -> Manifest:
+    async def _write(self, controller: ControllerDescriptor, action: Action) -> Manifest:
         manager = _MANAGER if not controller.is_simulated_node else controller.name
         cluster, manifest = self._cluster, action.manifest
         match action.write:

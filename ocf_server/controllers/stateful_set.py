@@ -13,7 +13,7 @@ from ocf.objects import Manifest, copy_json
 from ocf_server.controllers.actions import Action, Event, Outcome, create, delete, update_status
 from ocf_server.controllers.ownership import claim, controller_reference, is_deleted
 from ocf_server.controllers.pods import is_available, is_finished, is_ready, next_available
-from ocf_server.controllers.revisions import REVISION_LABEL, History, revision_history, truncated
+from ocf_server.controllers.revisions import REVISION_LABEL, RevisionHistory, revision_history, truncated
 from ocf_server.controllers.view import ClusterView
 
 __all__ = ["reconcile_stateful_set"]
@@ -58,7 +58,7 @@ class _Update:
 
     view: ClusterView
     owner: Manifest
-    history: History
+    history: RevisionHistory
     pods: Sequence[Manifest]
 
     @property

@@ -25,7 +25,7 @@ from ocf_server.registry import verbs
 from ocf_server.registry.api_services import API_SERVICE, UnavailableError, address
 from ocf_server.registry.pending_write import run_without_admission
 
-__all__ = ["Aggregation", "Target", "user_headers"]
+__all__ = ["AggregatedServer", "Aggregation", "user_headers"]
 
 _KINDS: Final = (API_SERVICE, ("", "Service"), ("discovery.k8s.io", "EndpointSlice"))
 _CHECKER: Final = User("system:kube-aggregator", ("system:masters",))
@@ -36,7 +36,7 @@ _OK: Final = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AggregatedServer:
     """An aggregated server.
 
     Args:
@@ -101,7 +101,7 @@ class Aggregation:
         """Return the APIService with a service that registers a version; None if there is none."""
         return self._services.get((group, version))
 
-    def target(self, manifest: Manifest) -> Target:
+    def target(self, manifest: Manifest) -> AggregatedServer:
         """Return the server of an APIService.
 
         Raises:
@@ -111,7 +111,7 @@ class Aggregation:
         host, port = address(self._backend.registry.store, spec["service"])
         name = f"{spec['service']['name']}.{spec['service']['namespace']}.svc"
         context = False if spec.get("insecureSkipTLSVerify") else tls_context(spec)
-        return Target(f"https://{f'[{host}]' if ':' in host else host}:{port}", name, context)
+        return AggregatedServer(f"https://{f'[{host}]' if ':' in host else host}:{port}", name, context)
 
     def session(self) -> aiohttp.ClientSession:
         """Return the session for requests to aggregated servers; it decodes nothing, and follows no redirects."""
@@ -158,7 +158,7 @@ class Aggregation:
             self._set_condition(manifest, "True", "Passed", "all checks passed")
         self._publish()
 
-    async def _discovered(self, key: tuple[str, str], target: Target) -> tuple[ServedResource, ...]:
+    async def _discovered(self, key: tuple[str, str], target: AggregatedServer) -> tuple[ServedResource, ...]:
         url = f"{target.url}/apis/{key[0]}/{key[1]}"
         headers = [*user_headers(_CHECKER), ("Accept", "application/json")]
         try:

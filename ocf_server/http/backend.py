@@ -23,7 +23,7 @@ from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.write_options import FieldValidation, WriteOptions
 from ocf_server.cluster import EmbeddedCluster
-from ocf_server.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
+from ocf_server.http.resource_catalog import RemoteVersion, ResourceCatalog, ServedResource, builtin_kinds, custom_kind
 from ocf_server.http.responses import Event, ObjectEncoder, Serializer, StoredObjectEncoder
 from ocf_server.registry.conversion_review import ConversionNeeded
 from ocf_server.registry.registry import Registry, kind_of
@@ -47,7 +47,7 @@ class Backend:
     _is_wrapped: bool = field(default=False, init=False, repr=False)
     _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
     _remote: tuple[RemoteVersion, ...] = field(default=(), init=False, repr=False)
-    _catalog: Catalog | None = field(default=None, init=False, repr=False)
+    _catalog: ResourceCatalog | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.wrap(None)
@@ -113,13 +113,13 @@ class Backend:
         """The oldest resource version at which a list can still be answered."""
         return self.registry.store.forgotten
 
-    def catalog(self) -> Catalog:
+    def catalog(self) -> ResourceCatalog:
         """Return the resources that are served now."""
         custom = self.registry.custom_kinds()
         if self._catalog is None or custom != self._custom:
             self._custom = custom
             kinds = (*filter(self._serves, builtin_kinds()), *map(custom_kind, custom))
-            self._catalog = Catalog(kinds, self._remote)
+            self._catalog = ResourceCatalog(kinds, self._remote)
         return self._catalog
 
     def set_remote(self, versions: tuple[RemoteVersion, ...]) -> None:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from ocf_server.http.request import resource_path
-from ocf_server.http.resource_catalog import Catalog, ServedResource
+from ocf_server.http.resource_catalog import ResourceCatalog, ServedResource
 
 __all__ = ["aggregated", "api_group", "api_groups", "api_resources", "api_versions", "root_paths"]
 
@@ -24,13 +24,13 @@ def api_versions(address: str) -> Json:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [reachable]}
 
 
-def api_groups(catalog: Catalog) -> Json:
+def api_groups(catalog: ResourceCatalog) -> Json:
     """Return all groups except the core group."""
     groups = [_group(name, versions) for name, versions in catalog.groups().items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_group(catalog: Catalog, name: str) -> Json | None:
+def api_group(catalog: ResourceCatalog, name: str) -> Json | None:
     """Return a group, or None if it is not served."""
     versions = catalog.groups().get(name)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)} if versions else None
@@ -41,7 +41,7 @@ def _group(name: str, versions: Iterable[str]) -> Json:
     return {"name": name, "versions": found, "preferredVersion": found[0]}
 
 
-def api_resources(catalog: Catalog, group: str, version: str) -> Json | None:
+def api_resources(catalog: ResourceCatalog, group: str, version: str) -> Json | None:
     """Return the resources of a version, or None if it is not served."""
     kinds = catalog.of(group, version)
     if not kinds:
@@ -87,7 +87,7 @@ def _version_hash(kind: ServedResource) -> str:
 _HASH_BYTES: Final = 8
 
 
-def aggregated(catalog: Catalog, *, core: bool) -> Json:
+def aggregated(catalog: ResourceCatalog, *, core: bool) -> Json:
     """Return a document of aggregated discovery.
 
     Args:
@@ -104,7 +104,7 @@ def aggregated(catalog: Catalog, *, core: bool) -> Json:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _version(catalog: Catalog, group: str, version: str) -> Json:
+def _version(catalog: ResourceCatalog, group: str, version: str) -> Json:
     remote = catalog.remote_version(group, version)
     kinds = [_discovered(kind) for kind in (remote.resources if remote else catalog.of(group, version))]
     freshness = "Stale" if remote and not remote.available else "Current"
@@ -135,7 +135,7 @@ def _discovered(kind: ServedResource) -> Json:
     return found
 
 
-def root_paths(catalog: Catalog) -> Json:
+def root_paths(catalog: ResourceCatalog) -> Json:
     """Return the paths that the root document lists."""
     paths = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
     for group, versions in catalog.groups().items():

@@ -19,7 +19,7 @@ from ocf_server.http.media import (
 from ocf_server.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf_server.http.openapi_protobuf import write_document
 from ocf_server.http.request import GroupPath, ResourcePath, VersionPath, parse_path
-from ocf_server.http.resource_catalog import Catalog, builtin_kinds, server_version
+from ocf_server.http.resource_catalog import ResourceCatalog, builtin_kinds, server_version
 from ocf_server.http.responses import Response, error_response
 from ocf_server.http.status import unknown_media
 
@@ -30,7 +30,7 @@ _JSON: Final = Media()
 _HEALTH: Final = ("healthz", "livez", "readyz")
 
 
-def document_response(catalog: Catalog, path: str, *, accept: str, host: str) -> Response:
+def document_response(catalog: ResourceCatalog, path: str, *, accept: str, host: str) -> Response:
     """Return the response to a request that is not about objects.
 
     Args:
@@ -65,7 +65,7 @@ def _found(body: Any, media: Media = _JSON) -> Response:
     return not_served() if body is None else Response(body, media=media)
 
 
-def _groups(catalog: Catalog, group: str | None, accept: str, host: str, media: Media) -> Response:
+def _groups(catalog: ResourceCatalog, group: str | None, accept: str, host: str, media: Media) -> Response:
     if not group and wants_aggregated(accept):
         body = discovery.aggregated(catalog, core=group == "")
         return Response(body, headers={"Content-Type": _AGGREGATED, "Vary": "Accept"})
@@ -80,7 +80,7 @@ def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:
     return not custom and not (isinstance(target, GroupPath) and target.group != "")
 
 
-def _other(catalog: Catalog, path: str, accept: str) -> Response:
+def _other(catalog: ResourceCatalog, path: str, accept: str) -> Response:
     if path == "openapi/v2" and wants_openapi_protobuf(accept):
         body = write_document(openapi.document_v2(catalog))
         return Response(body, headers={"Content-Type": OPENAPI_PROTOBUF, "Vary": "Accept"})
@@ -108,7 +108,7 @@ def _without_json(path: str, accept: str) -> Response | None:
 _ONLY_JSON: Final = ("openapi/v2", "version")
 
 
-def _openapi(catalog: Catalog, parts: list[str]) -> Response:
+def _openapi(catalog: ResourceCatalog, parts: list[str]) -> Response:
     match parts:
         case ["api", version]:
             return _found(openapi.document(catalog, "", version))
@@ -118,7 +118,7 @@ def _openapi(catalog: Catalog, parts: list[str]) -> Response:
             return not_served()
 
 
-def _version(_catalog: Catalog) -> dict[str, str]:
+def _version(_catalog: ResourceCatalog) -> dict[str, str]:
     known = dict(server_version())
     known |= {"emulationMajor": known["major"], "emulationMinor": known["minor"]}
     # A server emulates its own version, and is compatible with the one before.
@@ -127,7 +127,7 @@ def _version(_catalog: Catalog) -> dict[str, str]:
     return {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
 
 
-_DOCUMENTS: Final[dict[str, Callable[[Catalog], Any]]] = {
+_DOCUMENTS: Final[dict[str, Callable[[ResourceCatalog], Any]]] = {
     "": discovery.root_paths,
     "openapi/v2": openapi.document_v2,
     "openapi/v3": openapi.index,

@@ -17,7 +17,7 @@ from ocf.cluster.protocol import PatchType
 from ocf_server.http.openapi_custom import custom_paths, custom_schemas
 from ocf_server.http.request import resource_path
 from ocf_server.http.request_body import APPLY
-from ocf_server.http.resource_catalog import Catalog, ServedResource, server_version
+from ocf_server.http.resource_catalog import ResourceCatalog, ServedResource, server_version
 
 __all__ = ["document", "document_v2", "index"]
 
@@ -62,7 +62,7 @@ def _names() -> Mapping[tuple[str, str, str], str]:
     return found
 
 
-def index(catalog: Catalog) -> Json:
+def index(catalog: ResourceCatalog) -> Json:
     """Return the index of the documents of all versions."""
     paths = {}
     for group, versions in catalog.groups().items():
@@ -74,13 +74,13 @@ def index(catalog: Catalog) -> Json:
     return {"paths": paths}
 
 
-def _digest(catalog: Catalog, group: str, version: str) -> str:
+def _digest(catalog: ResourceCatalog, group: str, version: str) -> str:
     # Hashes the input of the document instead of the document, because most clients never request the document.
     text = repr((server_version(), catalog.of(group, version)))
     return hashlib.sha256(text.encode()).hexdigest().upper()
 
 
-def document(catalog: Catalog, group: str, version: str) -> Json | None:
+def document(catalog: ResourceCatalog, group: str, version: str) -> Json | None:
     """Return the document of a version.
 
     Args:
@@ -189,7 +189,7 @@ def _parameter(name: str) -> Json:
     return {"name": name, "in": "query", "schema": {"type": "boolean" if name == "force" else "string"}}
 
 
-def document_v2(catalog: Catalog) -> Json:
+def document_v2(catalog: ResourceCatalog) -> Json:
     """Return all schemas as one OpenAPI 2.0 document, for clients that do not support version 3."""
     names = [name for kind in catalog.kinds for name in (_schema_name(kind), f"{_schema_name(kind)}List")]
     schemas = _reachable(names, _own(catalog.kinds, version_two=True))

@@ -16,8 +16,8 @@ from typing import Any, Final
 from ocf.schema.builtin import ApiResource
 
 __all__ = [
-    "Catalog",
     "RemoteVersion",
+    "ResourceCatalog",
     "ServedResource",
     "SubresourceInfo",
     "TableColumn",
@@ -131,7 +131,7 @@ class RemoteVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class ResourceCatalog:
     """All served resources, in the order of discovery.
 
     Args:

@@ -20,7 +20,7 @@ from ocf.objects.name_validation import path_segment, qualified_name
 from ocf_server.validation.fields import label_selector
 
 if TYPE_CHECKING:
-    from ocf_server.cel.environment import Expression
+    from ocf_server.cel.environment import CompiledExpression
 
 __all__ = [
     "MATCH_POLICIES",
@@ -48,7 +48,7 @@ def choice_errors(fields: _Fields, name: str, allowed: Sequence[str], path: str)
         yield not_supported(f"{path}.{name}", value, allowed)
 
 
-def expression_errors(compiled: "Expression", path: str) -> Iterator[FieldError]:
+def expression_errors(compiled: "CompiledExpression", path: str) -> Iterator[FieldError]:
     """Yield the error of an expression that cannot be compiled."""
     if compiled.problem.startswith("program instantiation failed"):
         yield internal(path, compiled.problem)

@@ -21,7 +21,7 @@ import threading
 sys.modules.update(dict.fromkeys(sys.argv[1:]))  # an import of one of them fails
 
 import json
-from ocf.simulation.browser import Output, answer
+from ocf.simulation.browser import RequestedOutput, answer
 
 scenario = '''
 hpa:
@@ -34,7 +34,7 @@ load: [{type: Weekly, rates: {"00:00": 5}, days: {sunday: 0.5}}, {type: Noise, s
 duration: 1h
 nodeGroups: [{name: workers, maxNodes: 3, instanceTypes: [{name: small, cpu: 1, memory: 1Gi}]}]
 '''
-for output in Output:
+for output in RequestedOutput:
     request = {"files": {"scenario.yaml": scenario}, "output": output}
     assert json.loads(answer(json.dumps(request)))["problems"] == [], output
 assert threading.active_count() == 1

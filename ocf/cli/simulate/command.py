@@ -71,7 +71,7 @@ def simulate(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf simulate scenario.yaml --fail-if 'overload_time > 2%'
     """
-    from ocf.cli.simulate.run import Request, print_schema, run
+    from ocf.cli.simulate.run import SimulateRequest, print_schema, run
 
     if schema:
         print_schema()
@@ -81,7 +81,7 @@ def simulate(  # noqa: PLR0913 (each is an option of the command line)
 
         print_scenario(scenario, name=name, namespace=namespace, kubeconfig=kubeconfig, context=context)
         return
-    request = Request(
+    request = SimulateRequest(
         files=scenario,
         compare=compare,
         fail_if=fail_if,

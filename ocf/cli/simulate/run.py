@@ -22,11 +22,11 @@ from ocf.simulation.measures import parse_expression
 from ocf.simulation.measures.expressions import Expression
 from ocf.simulation.report import Reported
 
-__all__ = ["Request", "print_schema", "run"]
+__all__ = ["SimulateRequest", "print_schema", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SimulateRequest:
     """The arguments and options of `ocf simulate`.
 
     Args:
@@ -47,7 +47,7 @@ def print_schema() -> None:
     click.echo(json.dumps(Scenario.model_json_schema(by_alias=True), indent=2))
 
 
-def run(request: Request) -> bool:
+def run(request: SimulateRequest) -> bool:
     """Simulate, write the files and print the result."""
     gates = [parse_expression(text) for text in request.fail_if]
     _check(request)
@@ -69,7 +69,7 @@ def run(request: Request) -> bool:
     return not failed
 
 
-def _check(request: Request) -> None:
+def _check(request: SimulateRequest) -> None:
     """Reject arguments before anything is read or simulated."""
     if not request.files:
         raise ConfigError("no scenario given: write its file, or --init FILE to get one for an HPA")
@@ -111,7 +111,7 @@ def _progress() -> Iterator[Callable[[str], Callable[[float], None] | None]]:
         yield advance
 
 
-def _write(request: Request, runs: Sequence[Reported]) -> None:
+def _write(request: SimulateRequest, runs: Sequence[Reported]) -> None:
     if request.csv is not None:
         write_csv(Path(request.csv), runs)
     if request.parquet is not None:

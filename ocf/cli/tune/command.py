@@ -85,12 +85,12 @@ def tune(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf tune scenario.yaml --search spec.minReplicas=2..4 --sampler grid
     """
-    from ocf.cli.tune.run import Request, print_schema, run
+    from ocf.cli.tune.run import TuneRequest, print_schema, run
 
     if schema:
         print_schema()
         return
-    request = Request(
+    request = TuneRequest(
         files=scenario,
         search=search,
         objectives=objective,

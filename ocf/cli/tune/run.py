@@ -31,11 +31,11 @@ from ocf.simulation.tuning.search import SearchFile, read_search
 from ocf.simulation.tuning.settings import TunedSetting
 from ocf.simulation.tuning.tuned import Tuned
 
-__all__ = ["Request", "print_schema", "run"]
+__all__ = ["TuneRequest", "print_schema", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class TuneRequest:
     """The arguments and options of `ocf tune`.
 
     Args:
@@ -70,7 +70,7 @@ def print_schema() -> None:
     click.echo(json.dumps(SearchFile.model_json_schema(by_alias=True), indent=2))
 
 
-def run(request: Request) -> bool:
+def run(request: TuneRequest) -> bool:
     """Search, write the files and print the result."""
     for option, file in (("--report", request.report), ("--write", request.write), ("--state", request.state)):
         if file is not None:
@@ -98,7 +98,7 @@ def run(request: Request) -> bool:
     return tuned.is_feasible
 
 
-def _method(request: Request) -> Method:
+def _method(request: TuneRequest) -> Method:
     if request.sampler not in set(SamplerName):
         raise ConfigError(f"--sampler: must be one of {', '.join(SamplerName)}, got {request.sampler!r}")
     return Method(
@@ -121,7 +121,7 @@ def _share(text: str) -> float:
     return value
 
 
-def _search(request: Request) -> tuple[tuple[TunedSetting, ...], tuple[str, ...], tuple[str, ...], Across]:
+def _search(request: TuneRequest) -> tuple[tuple[TunedSetting, ...], tuple[str, ...], tuple[str, ...], Across]:
     """Return the settings, objectives and requirements of files and options, and how several scenarios become one.
 
     Objectives of options take precedence, and so does the last.
@@ -148,7 +148,7 @@ def _search(request: Request) -> tuple[tuple[TunedSetting, ...], tuple[str, ...]
     return tuple(settings), tuple(request.objectives or objectives), tuple(require), across
 
 
-def _traces(request: Request) -> Iterator[LoadTrace]:
+def _traces(request: TuneRequest) -> Iterator[LoadTrace]:
     if not request.files:
         raise ConfigError("no scenario given: write its file, or `ocf simulate --init FILE` to get one for an HPA")
     paths = [Path(each) for each in request.files]
@@ -173,7 +173,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, planned: bars.update(task, completed=done, total=planned)
 
 
-def _write(request: Request, tuned: Tuned, currency: str) -> None:
+def _write(request: TuneRequest, tuned: Tuned, currency: str) -> None:
     if request.write is not None and tuned.is_feasible:
         write_file(Path(request.write), [_manifest(Path(request.files[0]), tuned)], "--write")
     if request.report is not None:

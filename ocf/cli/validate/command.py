@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.cli.validate.findings import Selection
     from ocf.cli.validate.report import ValidationReport
-    from ocf.cli.validate.scope import Scope
+    from ocf.cli.validate.scope import ValidationScope
     from ocf.objects import Manifest
 
 __all__ = ["FailOn", "LowestSeverity", "validate"]
@@ -90,12 +90,12 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ocf.cli.manifest_files import read_documents
     from ocf.cli.validate.report import gates_of
-    from ocf.cli.validate.scope import Scope
+    from ocf.cli.validate.scope import ValidationScope
 
     gates = gates_of(kubernetes_version, feature_gate)
     selection = _selection(severity, disable, fail_on, lint=lint)
     stored = dict(_stored(update_from))
-    scope, failed = Scope(), False
+    scope, failed = ValidationScope(), False
 
     def reports() -> Iterator[ValidationReport]:
         nonlocal failed
@@ -141,7 +141,7 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 
 def _reports(
     documents: Iterable[Document],
-    scope: Scope,
+    scope: ValidationScope,
     gates: FeatureGates,
     stored: dict[str, Manifest],
     selection: Selection | None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.cli.validate.report import ValidationReport
 
-__all__ = ["PassedOver", "Scope"]
+__all__ = ["PassedOver", "ValidationScope"]
 
 # Compiled on first use: most files need neither.
 _PLACEHOLDER: Final = r"\{\{|\{%|\$\{|\$\(|<%"
@@ -52,7 +52,7 @@ _NOTES: Final = {
 }
 
 
-class Scope:
+class ValidationScope:
     """What was validated, and what was passed over.
 
     Attributes:

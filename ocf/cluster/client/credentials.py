@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ocf.cluster.client.exec_plugin import run_plugin
 from ocf.cluster.client.rest_config import ExecConfig, RestConfig
-from ocf.cluster.client.tls import KeyPair
+from ocf.cluster.client.tls import ClientKeyPair
 from ocf.errors import ConfigError
 
 __all__ = ["Credential", "Credentials", "credentials_for"]
@@ -37,7 +37,7 @@ class Credential:
     """
 
     authorization: str = field(default="", repr=False)
-    pair: KeyPair | None = None
+    pair: ClientKeyPair | None = None
     expires: float | None = None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ocf.cluster.client.rest_config import ExecConfig
-from ocf.cluster.client.tls import KeyPair
+from ocf.cluster.client.tls import ClientKeyPair
 from ocf.concepts.open_files import restore_open_files
 from ocf.errors import ConfigError
 from ocf.objects import parse_time
@@ -33,7 +33,7 @@ class ExecCredential:
     """
 
     token: str = field(default="", repr=False)
-    pair: KeyPair | None = None
+    pair: ClientKeyPair | None = None
     expires: float | None = None
 
 
@@ -82,7 +82,7 @@ def parse_credential(output: bytes, config: ExecConfig) -> ExecCredential:
         raise ConfigError(f"{problem}: it returned only one of clientCertificateData and clientKeyData")
     if not (token or certificate):
         raise ConfigError(f"{problem}: it returned neither a token nor a certificate")
-    pair = KeyPair(certificate.encode(), key.encode()) if certificate else None
+    pair = ClientKeyPair(certificate.encode(), key.encode()) if certificate else None
     try:
         expiration = _text(status, "expirationTimestamp")
         return ExecCredential(token, pair, parse_time(expiration).timestamp() if expiration else None)

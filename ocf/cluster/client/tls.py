@@ -16,14 +16,14 @@ from typing import Final
 from ocf.cluster.client.rest_config import TlsConfig
 from ocf.errors import ConfigError
 
-__all__ = ["KeyPair", "TlsContexts"]
+__all__ = ["ClientKeyPair", "TlsContexts"]
 
 _PERIOD: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class ClientKeyPair:
     """A client certificate with its private key, PEM."""
 
     certificate: bytes
@@ -35,7 +35,7 @@ class _Material:
     """What a context is made of."""
 
     authorities: str
-    pair: KeyPair | None
+    pair: ClientKeyPair | None
 
 
 class TlsContexts:
@@ -52,7 +52,7 @@ class TlsContexts:
         self._context = _build(config, self._material)
         self._read_at = now()
 
-    def current(self, pair: KeyPair | None = None) -> ssl.SSLContext:
+    def current(self, pair: ClientKeyPair | None = None) -> ssl.SSLContext:
         """Return the context; the same object as long as no certificate has changed.
 
         Args:
@@ -84,7 +84,7 @@ class TlsContexts:
         if not config.has_certificate:
             return _Material(_decode(authorities), None)
         certificate = _content(config.cert_data, config.cert_file)
-        return _Material(_decode(authorities), KeyPair(certificate, _content(config.key_data, config.key_file)))
+        return _Material(_decode(authorities), ClientKeyPair(certificate, _content(config.key_data, config.key_file)))
 
 
 def _content(data: bytes, file: str) -> bytes:
@@ -114,7 +114,7 @@ def _build(config: TlsConfig, material: _Material) -> ssl.SSLContext:
     return context
 
 
-def _load_pair(context: ssl.SSLContext, pair: KeyPair, name: str) -> None:
+def _load_pair(context: ssl.SSLContext, pair: ClientKeyPair, name: str) -> None:
     """Load a client certificate; the library reads it from files only."""
     try:
         with tempfile.TemporaryDirectory(prefix="ocf-") as folder:  # only this user can enter it

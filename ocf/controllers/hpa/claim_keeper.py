@@ -15,7 +15,7 @@ from ocf.controllers.hpa.plan import AutoscalerPhase
 from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.state import AutoscalerState
 from ocf.controllers.hpa.status_writer import write_status
-from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, Claim, Evidence, Policy, Step, next_step
+from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, AutoscalerClaim, Evidence, Policy, Step, next_step
 from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf.objects.durations import format_duration
@@ -75,7 +75,7 @@ class ClaimKeeper:
         self._reporter.set_phase(state, AutoscalerPhase.TAKING_OVER)
         return min(period, self._policy.delay - (now - (claim.since or now)))
 
-    def _learn(self, step: Step, evidence: Evidence, before: Claim) -> None:
+    def _learn(self, step: Step, evidence: Evidence, before: AutoscalerClaim) -> None:
         """Keep whether another controller can be running: a claim that grew old proves that none is."""
         if before.since is not None and step in {Step.RUN, Step.LEAVE}:
             self._policy = self._policy._replace(proven=step is Step.RUN)

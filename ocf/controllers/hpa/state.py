@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ocf.autoscaling.algorithm import History, Settings
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler
-from ocf.controllers.hpa.take_over import Claim
+from ocf.controllers.hpa.take_over import AutoscalerClaim
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["AutoscalerState", "StateStore"]
@@ -28,7 +28,7 @@ class AutoscalerState:
     parsed: ParsedAutoscaler
     generation: int | None = None
     history: History = field(default_factory=History)
-    claim: Claim = field(default_factory=Claim)
+    claim: AutoscalerClaim = field(default_factory=AutoscalerClaim)
     run_version: str | None = None
     observed: ScaleObservation | None = None
     reported: DryRunResult | None = None

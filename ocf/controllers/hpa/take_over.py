@@ -15,7 +15,7 @@ from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write, status_writers
 from ocf.objects import Manifest
 
-__all__ = ["CLAIM_REASON", "RETRY", "Claim", "Evidence", "Policy", "Step", "next_step"]
+__all__ = ["CLAIM_REASON", "RETRY", "AutoscalerClaim", "Evidence", "Policy", "Step", "next_step"]
 
 CLAIM_REASON: Final = "TakingOver"
 """The reason of the condition `AbleToScale` of an autoscaler that is claimed."""
@@ -64,7 +64,7 @@ class Evidence(NamedTuple):
         )
 
 
-class Claim(NamedTuple):
+class AutoscalerClaim(NamedTuple):
     """What is remembered of an autoscaler; durations are times of a monotonic clock.
 
     Args:
@@ -91,7 +91,9 @@ class Policy(NamedTuple):
     proven: bool = False
 
 
-def next_step(evidence: Evidence, claim: Claim, policy: Policy, *, now: timedelta) -> tuple[Step, Claim]:
+def next_step(
+    evidence: Evidence, claim: AutoscalerClaim, policy: Policy, *, now: timedelta
+) -> tuple[Step, AutoscalerClaim]:
     """Return what to do with an autoscaler, and what to remember of it.
 
     A new autoscaler without a status is run at once if no other controller can be running. An autoscaler whose status
@@ -102,23 +104,23 @@ def next_step(evidence: Evidence, claim: Claim, policy: Policy, *, now: timedelt
     Example:
         >>> theirs = Evidence(StatusWrite("2026-01-31T12:00:00Z", "kube-controller-manager"), is_written=True)
         >>> careful, willing = Policy(False, timedelta(seconds=30)), Policy(True, timedelta(seconds=30))
-        >>> next_step(theirs, Claim(), careful, now=timedelta())[0], next_step(theirs, Claim(), willing, now=timedelta())[0]
+        >>> next_step(theirs, AutoscalerClaim(), careful, now=timedelta())[0], next_step(theirs, AutoscalerClaim(), willing, now=timedelta())[0]
         (<Step.LEAVE: 'leave'>, <Step.CLAIM: 'claim'>)
         >>> claimed = Evidence(has_ours=True, is_written=True, is_claimed=True)
-        >>> waiting, claim = next_step(claimed, Claim(), willing, now=timedelta(seconds=60))
+        >>> waiting, claim = next_step(claimed, AutoscalerClaim(), willing, now=timedelta(seconds=60))
         >>> waiting, next_step(claimed, claim, willing, now=timedelta(seconds=90))[0]
         (<Step.WAIT: 'wait'>, <Step.RUN: 'run'>)
     """  # noqa: E501 (an example on one line)
     if evidence.is_claimed:
         since = now if claim.since is None else claim.since
         over = now - since >= policy.delay
-        return (Step.RUN, Claim(ran=True)) if over else (Step.WAIT, Claim(since, ran=claim.ran))
+        return (Step.RUN, AutoscalerClaim(ran=True)) if over else (Step.WAIT, AutoscalerClaim(since, ran=claim.ran))
     if claim.since is not None:
-        return Step.LEAVE, Claim(lost=now, ran=claim.ran)
+        return Step.LEAVE, AutoscalerClaim(lost=now, ran=claim.ran)
     if claim.lost is not None and now - claim.lost < RETRY:
         return Step.LEAVE, claim
     if evidence.foreign is None and claim.lost is None and (evidence.has_ours or policy.proven):
-        return Step.RUN, Claim(ran=True)
+        return Step.RUN, AutoscalerClaim(ran=True)
     if policy.take_over or evidence.foreign is None or evidence.has_ours or claim.ran:
-        return Step.CLAIM, Claim(since=now, ran=claim.ran)
+        return Step.CLAIM, AutoscalerClaim(since=now, ran=claim.ran)
     return Step.LEAVE, claim

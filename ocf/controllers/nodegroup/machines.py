@@ -12,7 +12,7 @@ from ocf.controllers.nodegroup.lifecycle import Action, Observation, accepted, a
 from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import FINALIZER, MEMBER_LABEL, NodeObject, member_value
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.controllers.nodegroup.reconcile_context import ReconcileContext
+from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import (
     add_finalizer,
@@ -47,7 +47,7 @@ class MachineSteps:
         self._provider = provider
         self._reporter = reporter
 
-    async def advance_all(self, current: ReconcileContext, nodes: Sequence[NodeObject]) -> None:
+    async def advance_all(self, current: NodeGroupContext, nodes: Sequence[NodeObject]) -> None:
         """Take one step in the life of nodes. An error of one node keeps no other from its step."""
         if not self._provider.keeps_names:
             # A machine without a name belongs to the request that finds it: one request at a time.
@@ -64,7 +64,7 @@ class MachineSteps:
             for node in nodes:
                 tasks.create_task(one(node))
 
-    async def _advance_safely(self, current: ReconcileContext, node: NodeObject) -> None:
+    async def _advance_safely(self, current: NodeGroupContext, node: NodeObject) -> None:
         try:
             await (self._reject if node.claimed else self._advance)(current, node)
         except ApiError as error:
@@ -74,7 +74,7 @@ class MachineSteps:
             current.problems.setdefault(node.group, str(error))
             _log.warning("VPSieNode %s/%s: the provider failed: %s", node.key.namespace, node.name, error)
 
-    async def _advance(self, current: ReconcileContext, node: NodeObject) -> None:
+    async def _advance(self, current: NodeGroupContext, node: NodeObject) -> None:
         if node.spec is None or node.problems:
             return
         if not node.ending and FINALIZER not in (node.manifest["metadata"].get("finalizers") or ()):
@@ -112,7 +112,7 @@ class MachineSteps:
                 await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
             raise
 
-    async def _reject(self, current: ReconcileContext, node: NodeObject) -> None:
+    async def _reject(self, current: NodeGroupContext, node: NodeObject) -> None:
         """Show once on an object that its Node belongs to another one, and let it go without that Node."""
         if node.ending:
             await remove_finalizer(self._cluster, node.manifest)
@@ -122,14 +122,14 @@ class MachineSteps:
             await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": text}))
             self._reporter.event(current.view.groups.get(node.group), "ValidationFailed", text, node=node)
 
-    async def _store(self, current: ReconcileContext, node: NodeObject, status: VPSieNodeStatus) -> None:
+    async def _store(self, current: NodeGroupContext, node: NodeObject, status: VPSieNodeStatus) -> None:
         before = node.status
         await store_node_status(self._cluster, node, status)
         if status.node_name != before.node_name:
             current.claim(node, before.node_name or node.name)
 
     async def _act(
-        self, current: ReconcileContext, node: NodeObject, action: Action, machine: Machine | None, *, retried: bool
+        self, current: NodeGroupContext, node: NodeObject, action: Action, machine: Machine | None, *, retried: bool
     ) -> None:
         match action:
             case Action.CREATE:
@@ -147,7 +147,7 @@ class MachineSteps:
             case _:
                 return
 
-    async def _create(self, current: ReconcileContext, node: NodeObject, *, retried: bool) -> None:
+    async def _create(self, current: NodeGroupContext, node: NodeObject, *, retried: bool) -> None:
         try:
             machine = await self._provider.create(self._request(current, node, retried=retried))
         except (CapacityExhaustedError, ProviderRefusedError) as error:
@@ -159,7 +159,7 @@ class MachineSteps:
             return
         await store_node_status(self._cluster, node, accepted(node.status, machine, current.now))
 
-    async def _remove(self, current: ReconcileContext, node: NodeObject) -> None:
+    async def _remove(self, current: NodeGroupContext, node: NodeObject) -> None:
         """Delete the Node of a machine that is gone, then let the object go."""
         name = node.status.node_name or (node.name if self._provider.keeps_names else "")
         manifest = current.view.index.by_name.get(name)
@@ -167,7 +167,7 @@ class MachineSteps:
             await delete_object(self._cluster, {**manifest, "apiVersion": "v1", "kind": "Node"})
         await remove_finalizer(self._cluster, node.manifest)
 
-    async def _configure(self, current: ReconcileContext, node: NodeObject, name: str) -> None:
+    async def _configure(self, current: NodeGroupContext, node: NodeObject, name: str) -> None:
         """Set labels and taints of the group on a Node, unless it has them."""
         manifest = current.view.index.by_name[name]
         labels, taints = _wanted(current.view, node)
@@ -185,7 +185,7 @@ class MachineSteps:
         if patch:
             await patch_node(self._cluster, name, patch)
 
-    def _request(self, current: ReconcileContext, node: NodeObject, *, retried: bool) -> MachineRequest:
+    def _request(self, current: NodeGroupContext, node: NodeObject, *, retried: bool) -> MachineRequest:
         assert node.spec is not None  # noqa: S101 (checked before each step)
         labels, taints = _wanted(current.view, node)
         others = {each.status.machine_id for each in current.view.nodes.values() if each is not node}
@@ -201,13 +201,13 @@ class MachineSteps:
             excluded=frozenset(others | set(node.status.excluded_machines or ())) - {""},
         )
 
-    def _node_of(self, current: ReconcileContext, node: NodeObject, machine: Machine | None) -> str:
+    def _node_of(self, current: NodeGroupContext, node: NodeObject, machine: Machine | None) -> str:
         """Return the name of the Node of a machine, unless it is that of another one."""
         name = current.view.index.find(node, machine, keeps_names=self._provider.keeps_names)
         owner = current.owner_of(name)
         return name if owner is None or owner is node else ""
 
-    def _is_backed_off(self, current: ReconcileContext, node: NodeObject) -> bool:
+    def _is_backed_off(self, current: NodeGroupContext, node: NodeObject) -> bool:
         """Return whether the type of a node that was not requested yet was refused meanwhile."""
         group = current.view.groups.get(node.group)
         if group is None or group.spec is None or node.spec is None:
@@ -216,7 +216,7 @@ class MachineSteps:
         return (node.spec.instance_type, node.spec.datacenter_id) in refused
 
     @staticmethod
-    def _another_is_unknown(current: ReconcileContext, node: NodeObject) -> bool:
+    def _another_is_unknown(current: NodeGroupContext, node: NodeObject) -> bool:
         """Return whether another request was sent whose machine is not known yet."""
         return any(
             each is not node and each.status.phase in ("Provisioning", "Terminating") and not each.status.machine_id

@@ -8,11 +8,11 @@ from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.nodegroups import Machine
 
-__all__ = ["ReconcileContext"]
+__all__ = ["NodeGroupContext"]
 
 
 @dataclass(slots=True, kw_only=True)
-class ReconcileContext:
+class NodeGroupContext:
     """What one reconcile knows about machines.
 
     Args:

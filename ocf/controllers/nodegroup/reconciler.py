@@ -23,7 +23,7 @@ from ocf.controllers.nodegroup.observation import ClusterReader, ClusterView
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.orphans import Orphans
 from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
-from ocf.controllers.nodegroup.reconcile_context import ReconcileContext
+from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
 from ocf.errors import ApiError, ProviderError
@@ -85,7 +85,7 @@ class Reconciler:
             await self._report_outage(view, error, now)
             return self._delay(error.retry_after)
         if not self._options.dry_run:
-            current = ReconcileContext(view=view, machines=machines, now=now)
+            current = NodeGroupContext(view=view, machines=machines, now=now)
             await self._step_machines(current)
             problems, failures = current.problems, current.failures
         plan = make_plan(view, self._catalog, now, self._options.rules)
@@ -106,7 +106,7 @@ class Reconciler:
             self._catalog = Catalog.of(await self._provider.instance_types())
             self._catalog_at = now
 
-    async def _step_machines(self, current: ReconcileContext) -> None:
+    async def _step_machines(self, current: NodeGroupContext) -> None:
         """Take one step with each machine and in each drain, and with each group that is being deleted."""
         view = current.view
         for group in view.groups.values():

@@ -33,7 +33,7 @@ from ocf.runtime.admission.spans import webhook_outcome, webhook_span
 from ocf.runtime.admission.tls_context import ReloadableTLSContext
 from ocf.runtime.admission.webhook_metrics import WebhookMetrics
 from ocf.runtime.admission.webhooks import Webhooks
-from ocf.runtime.admission.worker_threads import Call, WorkerThreads
+from ocf.runtime.admission.worker_threads import WorkerCall, WorkerThreads
 
 __all__ = ["WebhookServer", "serving"]
 
@@ -187,12 +187,12 @@ class WebhookServer:
                     question = _question(body, route)
                     uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
                     # In a thread, so that a slow function, or one that never returns, blocks nothing else.
-                    call = Call()
+                    call = WorkerCall()
                     return await self._threads.call(partial(route.respond, question), call)
         except TimeoutError:
             return route.reject_late(uid, f"{route.name}: {self._late(call)} within {seconds:g} seconds")
 
-    def _late(self, call: Call | None) -> str:
+    def _late(self, call: WorkerCall | None) -> str:
         """Return what has not happened in time, and log where a function is that has not returned."""
         if call is None:
             return "the request did not arrive"

@@ -25,13 +25,13 @@ from typing import Final, TypeVar
 from ocf.concepts import Clock
 from ocf.runtime.running_function import RunningFunction, shown_in
 
-__all__ = ["Call", "WorkerThreads"]
+__all__ = ["WorkerCall", "WorkerThreads"]
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class WorkerCall:
     """A call, which a caller may have given up.
 
     Args:
@@ -70,7 +70,7 @@ class WorkerThreads:
         self._name = name
         self._clock = clock
         self._free = asyncio.Semaphore(most)
-        self._given_up: dict[Call, None] = {}
+        self._given_up: dict[WorkerCall, None] = {}
 
     def given_up(self, *, lasting: timedelta = timedelta(0)) -> Counter[str]:
         """Return the calls that were given up and still run: how many, by function."""
@@ -83,9 +83,9 @@ class WorkerThreads:
         """Whether calls that were given up occupy all threads, so that no other call can start."""
         return len(self._given_up) >= self.most + self.spare
 
-    async def call(self, function: Callable[[], T], call: Call | None = None) -> T:
+    async def call(self, function: Callable[[], T], call: WorkerCall | None = None) -> T:
         """Call a function in a thread; if the caller is cancelled, the call goes on without it."""
-        call = call or Call()
+        call = call or WorkerCall()
         await self._free.acquire()
         answer: Future[T] = Future()
         answer.set_running_or_notify_cancel()  # from here on it cannot be cancelled
@@ -119,7 +119,7 @@ class WorkerThreads:
                 call.replaced, replaced = True, replaced + 1
                 self._free.release()
 
-    def _returned(self, call: Call) -> None:
+    def _returned(self, call: WorkerCall) -> None:
         self._given_up.pop(call, None)
         if call.replaced:
             self._replace()

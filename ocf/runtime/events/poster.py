@@ -36,7 +36,7 @@ from ocf.errors import (
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.json_values import encodable
 from ocf.objects.timestamps import format_micro_time
-from ocf.runtime.events.series import EventSeries, Instant, Write
+from ocf.runtime.events.series import EventSeries, EventWrite, Instant
 
 __all__ = ["Drop", "EventBroadcaster", "TokenBucket", "broadcasting_events"]
 
@@ -116,7 +116,7 @@ class EventBroadcaster:
         self._queued = queued
         self._random = random
         self._queue: deque[tuple[Event, Instant]] = deque()
-        self._writes: deque[Write] = deque()
+        self._writes: deque[EventWrite] = deque()
         self._series = EventSeries()
         self._rate_limit = TokenBucket()
         self._tries = 0
@@ -223,7 +223,7 @@ class EventBroadcaster:
         else:
             self._drop(Drop.TOO_MANY, event.reason)
 
-    async def _post(self, write: Write) -> bool:
+    async def _post(self, write: EventWrite) -> bool:
         """Send one write; return whether it is finished: sent or dropped."""
         try:
             await self._send(write)
@@ -238,7 +238,7 @@ class EventBroadcaster:
         self._tries = 0
         return True
 
-    async def _send(self, write: Write) -> None:
+    async def _send(self, write: EventWrite) -> None:
         manager = self._controller[-_FIELD_MANAGER:]
         if write.series is not None:
             with suppress(NotFoundError):
@@ -251,7 +251,7 @@ class EventBroadcaster:
             return
         await self._cluster.create(write.manifest, field_manager=manager)
 
-    def _tried(self, write: Write, error: ApiError) -> bool:
+    def _tried(self, write: EventWrite, error: ApiError) -> bool:
         self._tries += 1
         if self._tries >= _TRIES:
             self._tries = 0

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_micro_time
 
-__all__ = ["EventSeries", "Instant", "Write"]
+__all__ = ["EventSeries", "EventWrite", "Instant"]
 
 _SERIES_END: Final = timedelta(minutes=6)
 _HEARTBEAT: Final = timedelta(minutes=30)
@@ -28,7 +28,7 @@ class Instant(NamedTuple):
     elapsed: timedelta
 
 
-class Write(NamedTuple):
+class EventWrite(NamedTuple):
     """A write of an event.
 
     Args:
@@ -47,9 +47,9 @@ class _SeriesState:
     count: int = 1
     sent_count: int = 1
 
-    def written(self, elapsed: timedelta) -> Write:
+    def written(self, elapsed: timedelta) -> EventWrite:
         self.sent, self.sent_count = elapsed, self.count
-        return Write(self.manifest, {"count": self.count, "lastObservedTime": format_micro_time(self.seen.now)})
+        return EventWrite(self.manifest, {"count": self.count, "lastObservedTime": format_micro_time(self.seen.now)})
 
 
 class EventSeries:
@@ -64,7 +64,7 @@ class EventSeries:
         >>> going_on = EventSeries()
         >>> at = [Instant(datetime(2026, 1, 1, 12, minute, tzinfo=UTC), timedelta(minutes=minute)) for minute in (0, 1)]
         >>> going_on.first("scaled", {"reason": "Scaled"}, at[0])
-        Write(manifest={'reason': 'Scaled'}, series=None)
+        EventWrite(manifest={'reason': 'Scaled'}, series=None)
         >>> going_on.repeated("scaled", at[1]).series
         {'count': 2, 'lastObservedTime': '2026-01-01T12:01:00.000000Z'}
     """
@@ -80,7 +80,7 @@ class EventSeries:
     def __len__(self) -> int:
         return len(self._states)
 
-    def first(self, key: Hashable, manifest: Manifest, at: Instant) -> Write:
+    def first(self, key: Hashable, manifest: Manifest, at: Instant) -> EventWrite:
         """Record the first occurrence of an event.
 
         Args:
@@ -89,9 +89,9 @@ class EventSeries:
         self._states[key] = _SeriesState(manifest, at, at.elapsed)
         if len(self._states) > self._capacity:
             self._states.popitem(last=False)
-        return Write(manifest)
+        return EventWrite(manifest)
 
-    def repeated(self, key: Hashable, at: Instant) -> Write | None:
+    def repeated(self, key: Hashable, at: Instant) -> EventWrite | None:
         """Count another occurrence of an event.
 
         Args:
@@ -106,7 +106,7 @@ class EventSeries:
         state.seen = at
         return state.written(at.elapsed) if state.sent_count == 1 else None
 
-    def ended(self, elapsed: timedelta) -> Iterator[Write]:
+    def ended(self, elapsed: timedelta) -> Iterator[EventWrite]:
         """Drop the series without an occurrence for six minutes, and yield the writes of their last counts.
 
         Args:
@@ -120,7 +120,7 @@ class EventSeries:
             if state.count > state.sent_count:
                 yield state.written(elapsed)
 
-    def heartbeats(self, elapsed: timedelta) -> Iterator[Write]:
+    def heartbeats(self, elapsed: timedelta) -> Iterator[EventWrite]:
         """Yield the writes of the counts that were not written for 30 minutes.
 
         Args:
@@ -130,7 +130,7 @@ class EventSeries:
             if state.count > state.sent_count and elapsed - state.sent >= _HEARTBEAT:
                 yield state.written(elapsed)
 
-    def all_ended(self, elapsed: timedelta) -> Iterator[Write]:
+    def all_ended(self, elapsed: timedelta) -> Iterator[EventWrite]:
         """Drop all series, and yield the writes of their last counts.
 
         Args:

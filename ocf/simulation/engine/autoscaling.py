@@ -16,7 +16,7 @@ from ocf.simulation.engine.proposals import Proposal, Proposals
 from ocf.simulation.engine.windows import KeptRecommendations, Windows
 from ocf.simulation.result import ConditionChange, ScalingAction
 
-__all__ = ["NOTHING", "Controller", "Numbers", "subject_of"]
+__all__ = ["NOTHING", "HPAController", "Numbers", "subject_of"]
 
 _NAN: Final = float("nan")
 
@@ -27,7 +27,7 @@ NOTHING: Final[Numbers] = (_NAN, -1, -1, -1)
 """The numbers before the first sync."""
 
 
-class Controller:
+class HPAController:
     """The HPA controller.
 
     A sync is computed from counts of pods, if all its metrics have a value and its conditions are known from earlier

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError
-from ocf.simulation.engine.autoscaling import NOTHING, Controller, subject_of
+from ocf.simulation.engine.autoscaling import NOTHING, HPAController, subject_of
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.edits import Edit, placed_metrics
 from ocf.simulation.engine.meters import container_of, meters_of
@@ -83,7 +83,7 @@ class Run:
         self._settings, self._clock, self._full = settings, clock, full
         self._edits = list(zip(edits, places[1:], strict=True))
         subject = subject_of(autoscaler, settings, self._pipeline, clock)
-        self._controller = Controller(subject, self._pipeline, replicas=replicas, edited=bool(edits), full=full)
+        self._controller = HPAController(subject, self._pipeline, replicas=replicas, edited=bool(edits), full=full)
         self._period = microseconds(settings.sync_period)
         self._sync_due = 0
         self._syncs = 0
@@ -205,7 +205,7 @@ class Run:
         """Continue with an HPA that was edited: its status and its history stay, if it is the same one."""
         before = self._controller
         subject = subject_of(edit.autoscaler, self._settings, self._pipeline, self._clock, first=first)
-        controller = Controller(
+        controller = HPAController(
             subject,
             self._pipeline,
             replicas=before.replicas,

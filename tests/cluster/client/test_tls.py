@@ -171,13 +171,13 @@ class TestRotation:
     ) -> None:
         from ocf.cluster.client.exec_plugin import ExecCredential
         from ocf.cluster.client.rest_config import ExecConfig
-        from ocf.cluster.client.tls import KeyPair
+        from ocf.cluster.client.tls import ClientKeyPair
 
         users = iter(["old", "new"])
 
         async def run(_: ExecConfig) -> ExecCredential:
             _issue(authority, next(users), tmp_path)
-            pair = KeyPair((tmp_path / "cert").read_bytes(), (tmp_path / "key").read_bytes())
+            pair = ClientKeyPair((tmp_path / "cert").read_bytes(), (tmp_path / "key").read_bytes())
             return ExecCredential(pair=pair, expires=EPOCH + 600)
 
         monkeypatch.setattr("ocf.cluster.client.credentials.run_plugin", run)

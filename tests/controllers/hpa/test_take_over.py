@@ -13,7 +13,7 @@ from ocf.autoscaling.algorithm import Status
 from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
-from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, Claim, Evidence, Policy, Step, next_step
+from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, AutoscalerClaim, Evidence, Policy, Step, next_step
 from ocf.objects import Manifest
 
 DELAY: Final = timedelta(seconds=30)
@@ -33,33 +33,37 @@ SECOND: Final = timedelta(seconds=1)
 @pytest.mark.parametrize(
     ("evidence", "claim", "policy", "step"),
     [
-        pytest.param(OURS, Claim(), CAREFUL, Step.RUN, id="ours"),
-        pytest.param(NEW, Claim(), CAREFUL, Step.CLAIM, id="new"),
-        pytest.param(NEW, Claim(), PROVEN, Step.RUN, id="new, where no other controller runs"),
-        pytest.param(FOREIGN, Claim(), CAREFUL, Step.LEAVE, id="of another controller"),
-        pytest.param(FOREIGN, Claim(), PROVEN, Step.LEAVE, id="of another controller, although none runs"),
-        pytest.param(FOREIGN, Claim(), WILLING, Step.CLAIM, id="of another controller, with the flag"),
-        pytest.param(EDITED, Claim(), CAREFUL, Step.CLAIM, id="ours, and then written by another client"),
-        pytest.param(FOREIGN, Claim(ran=True), CAREFUL, Step.CLAIM, id="run by us, and then overwritten"),
-        pytest.param(CLAIMED, Claim(), CAREFUL, Step.WAIT, id="claimed by a process before"),
-        pytest.param(CLAIMED, Claim(NOON - DELAY + SECOND), CAREFUL, Step.WAIT, id="claimed just now"),
-        pytest.param(CLAIMED, Claim(NOON - DELAY), CAREFUL, Step.RUN, id="claimed long enough"),
+        pytest.param(OURS, AutoscalerClaim(), CAREFUL, Step.RUN, id="ours"),
+        pytest.param(NEW, AutoscalerClaim(), CAREFUL, Step.CLAIM, id="new"),
+        pytest.param(NEW, AutoscalerClaim(), PROVEN, Step.RUN, id="new, where no other controller runs"),
+        pytest.param(FOREIGN, AutoscalerClaim(), CAREFUL, Step.LEAVE, id="of another controller"),
+        pytest.param(FOREIGN, AutoscalerClaim(), PROVEN, Step.LEAVE, id="of another controller, although none runs"),
+        pytest.param(FOREIGN, AutoscalerClaim(), WILLING, Step.CLAIM, id="of another controller, with the flag"),
+        pytest.param(EDITED, AutoscalerClaim(), CAREFUL, Step.CLAIM, id="ours, and then written by another client"),
+        pytest.param(FOREIGN, AutoscalerClaim(ran=True), CAREFUL, Step.CLAIM, id="run by us, and then overwritten"),
+        pytest.param(CLAIMED, AutoscalerClaim(), CAREFUL, Step.WAIT, id="claimed by a process before"),
+        pytest.param(CLAIMED, AutoscalerClaim(NOON - DELAY + SECOND), CAREFUL, Step.WAIT, id="claimed just now"),
+        pytest.param(CLAIMED, AutoscalerClaim(NOON - DELAY), CAREFUL, Step.RUN, id="claimed long enough"),
         pytest.param(
             CLAIMED._replace(foreign=THEIRS),
-            Claim(NOON - DELAY),
+            AutoscalerClaim(NOON - DELAY),
             CAREFUL,
             Step.RUN,
             id="claimed, and another field written",
         ),
-        pytest.param(FOREIGN, Claim(NOON - SECOND), WILLING, Step.LEAVE, id="the claim was removed"),
-        pytest.param(OURS, Claim(NOON - SECOND), WILLING, Step.LEAVE, id="the claim was removed in the same second"),
-        pytest.param(OURS, Claim(lost=NOON - SECOND), WILLING, Step.LEAVE, id="removed a second ago"),
-        pytest.param(FOREIGN, Claim(lost=NOON - RETRY), WILLING, Step.CLAIM, id="removed an hour ago"),
-        pytest.param(OURS, Claim(lost=NOON - RETRY), CAREFUL, Step.CLAIM, id="removed an hour ago, and ours"),
-        pytest.param(FOREIGN, Claim(lost=NOON - RETRY), CAREFUL, Step.LEAVE, id="removed, and never ours"),
+        pytest.param(FOREIGN, AutoscalerClaim(NOON - SECOND), WILLING, Step.LEAVE, id="the claim was removed"),
+        pytest.param(
+            OURS, AutoscalerClaim(NOON - SECOND), WILLING, Step.LEAVE, id="the claim was removed in the same second"
+        ),
+        pytest.param(OURS, AutoscalerClaim(lost=NOON - SECOND), WILLING, Step.LEAVE, id="removed a second ago"),
+        pytest.param(FOREIGN, AutoscalerClaim(lost=NOON - RETRY), WILLING, Step.CLAIM, id="removed an hour ago"),
+        pytest.param(OURS, AutoscalerClaim(lost=NOON - RETRY), CAREFUL, Step.CLAIM, id="removed an hour ago, and ours"),
+        pytest.param(FOREIGN, AutoscalerClaim(lost=NOON - RETRY), CAREFUL, Step.LEAVE, id="removed, and never ours"),
     ],
 )
-def test_what_is_done_with_an_autoscaler(evidence: Evidence, claim: Claim, policy: Policy, step: Step) -> None:
+def test_what_is_done_with_an_autoscaler(
+    evidence: Evidence, claim: AutoscalerClaim, policy: Policy, step: Step
+) -> None:
     assert next_step(evidence, claim, policy, now=NOON)[0] is step
 
 
@@ -74,7 +78,7 @@ def evidences() -> st.SearchStrategy[Evidence]:
 def test_what_another_client_wrote_last_is_only_run_after_an_unbroken_claim(
     seen: list[tuple[Evidence, int]], take_over: bool
 ) -> None:
-    now, claim, claimed_at = NOON, Claim(), None
+    now, claim, claimed_at = NOON, AutoscalerClaim(), None
     for evidence, seconds in seen:
         now += timedelta(seconds=seconds)
         before = claim

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from ocf.concepts import SystemClock
-from ocf.runtime.admission.worker_threads import Call, WorkerThreads
+from ocf.runtime.admission.worker_threads import WorkerCall, WorkerThreads
 from ocf.runtime.running_function import running_function
 from ocf.testing import VirtualClock
 from tests.support import until
@@ -57,9 +57,9 @@ def stuck() -> Iterator[Stuck]:
     one.released.set()
 
 
-async def given_up(threads: WorkerThreads, stuck: Stuck) -> Call:
+async def given_up(threads: WorkerThreads, stuck: Stuck) -> WorkerCall:
     """Begin a call of a function that does not return, and wait for it no longer."""
-    call = Call()
+    call = WorkerCall()
     task = asyncio.create_task(threads.call(stuck.work, call))
     await stuck.until_entered()
     task.cancel()
@@ -137,7 +137,7 @@ async def test_the_place_of_a_call_is_known(stuck: Stuck) -> None:
     call = await given_up(WorkerThreads(1, 0, "admission", SystemClock()), stuck)
     assert "in work\n" in call.place()
     assert "self.released.wait()" in call.place()
-    assert Call().place() == ""
+    assert WorkerCall().place() == ""
 
 
 async def test_where_no_thread_can_be_started_a_later_call_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

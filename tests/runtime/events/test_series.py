@@ -4,7 +4,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.runtime.events.series import EventSeries, Instant, Write
+from ocf.runtime.events.series import EventSeries, EventWrite, Instant
 
 MINUTE = timedelta(minutes=1)
 
@@ -13,14 +13,14 @@ def at(minutes: float) -> Instant:
     return Instant(datetime(2026, 1, 1, 12, tzinfo=UTC) + minutes * MINUTE, minutes * MINUTE)
 
 
-def happened(going_on: EventSeries, minutes: float, key: str = "scaled") -> list[Write]:
+def happened(going_on: EventSeries, minutes: float, key: str = "scaled") -> list[EventWrite]:
     """Tell an event as the poster does."""
     ended = list(going_on.ended(at(minutes).elapsed))
     write = going_on.repeated(key, at(minutes)) if key in going_on else going_on.first(key, {"note": key}, at(minutes))
     return [*ended, *([write] if write else [])]
 
 
-def counts(writes: list[Write]) -> list[int]:
+def counts(writes: list[EventWrite]) -> list[int]:
     """Return the count in each write, 1 where the event is created."""
     return [write.series["count"] if write.series else 1 for write in writes]
 
@@ -89,7 +89,7 @@ def test_the_event_that_was_quiet_longest_is_forgotten() -> None:
 def test_no_occurrence_is_lost(gaps: list[int]) -> None:
     """The last counts of all series add up to how often it happened."""
     going_on = EventSeries()
-    written: list[Write] = []
+    written: list[EventWrite] = []
     times = list(accumulate(gaps))
     for minutes in times:
         written += happened(going_on, minutes)

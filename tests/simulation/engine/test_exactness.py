@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
 from ocf.simulation import Scenario, Shared, simulate
-from ocf.simulation.engine.autoscaling import Controller
+from ocf.simulation.engine.autoscaling import HPAController
 from ocf.simulation.engine.stretches import Stretches
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import SimulationResult
@@ -262,13 +262,13 @@ def test_a_sample_of_the_start_is_that_of_the_pods_before_the_first_sync() -> No
 
 def test_syncs_between_changes_of_the_pods_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
     alone: list[int] = []
-    sync = Controller.sync
+    sync = HPAController.sync
 
-    def counted(controller: Controller, now: int) -> Any:
+    def counted(controller: HPAController, now: int) -> Any:
         alone.append(now)
         return sync(controller, now)
 
-    monkeypatch.setattr(Controller, "sync", counted)
+    monkeypatch.setattr(HPAController, "sync", counted)
     scenario = scenario_of().model_copy(update={"duration": timedelta(days=1)})
     result = run(scenario, *((15.0 * step, 50.0 + step % 3) for step in range(5760)))
     assert result.syncs == 5760

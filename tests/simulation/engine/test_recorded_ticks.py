@@ -14,7 +14,7 @@ from unittest.mock import patch
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import Decision, Scale, Settings, Snapshot, decide
 from ocf.objects.timestamps import parse_time
-from ocf.simulation.engine.autoscaling import Controller, subject_of
+from ocf.simulation.engine.autoscaling import HPAController, subject_of
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.known_conditions import KnownConditions
 from ocf.simulation.engine.moments import Memory, Moment
@@ -63,7 +63,7 @@ class Replay:
     def __init__(self, settings: Settings, start: datetime, known: Known, *, full: bool) -> None:
         self._settings, self._clock, self._known, self._full = settings, Clock(start), known, full
         self._memory = Memory(conditions=(), desired=0, recommendations=None, scale_ups=(), scale_downs=())
-        self._running: tuple[str, RecordedPipeline, Controller] | None = None
+        self._running: tuple[str, RecordedPipeline, HPAController] | None = None
 
     def sync(self, tick: Recorded) -> int:
         """Run a sync of the simulated controller, and return the replicas.
@@ -84,14 +84,14 @@ class Replay:
         self._memory = controller.memory()
         return controller.replicas
 
-    def _continued(self, tick: Recorded, stage: Stage, replicas: int) -> tuple[RecordedPipeline, Controller]:
+    def _continued(self, tick: Recorded, stage: Stage, replicas: int) -> tuple[RecordedPipeline, HPAController]:
         """Return the controller of the tick before, or one that continues from it if the HPA was edited."""
         if self._running is not None:
             spec, pipeline, controller = self._running
             if spec == tick.spec and pipeline.fits(stage):
                 return pipeline, controller
         pipeline = RecordedPipeline(stage, self._clock)
-        controller = Controller(
+        controller = HPAController(
             subject_of(tick.seen.autoscaler, self._settings, pipeline, self._clock),
             pipeline,
             replicas=replicas,

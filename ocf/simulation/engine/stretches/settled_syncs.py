@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
 from ocf.schema.metric_sources import RESOURCE_METRICS
-from ocf.simulation.engine.autoscaling import Controller
+from ocf.simulation.engine.autoscaling import HPAController
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.proposals import Proposal
 from ocf.simulation.engine.scrapes import Scrape
@@ -33,7 +33,7 @@ class SettledSyncs:
 
     __slots__ = ("_known", "_pipeline", "controller")
 
-    def __init__(self, controller: Controller, pipeline: Pipeline) -> None:
+    def __init__(self, controller: HPAController, pipeline: Pipeline) -> None:
         self.controller = controller
         self._pipeline = pipeline
         self._known: dict[tuple[int, int, int], dict[Hashable, Proposal]] = {}

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ocf.simulation.engine.autoscaling import Controller, Numbers
+from ocf.simulation.engine.autoscaling import HPAController, Numbers
 from ocf.simulation.engine.clock import NEVER
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.rows import Table
@@ -105,7 +105,7 @@ class Stretches:
             self._calm, self._since = Calm(capacity, ready), -NEVER if self._is_first else now
         self._is_first = False
 
-    def run(self, now: int, limit: int, controller: Controller, before: Numbers) -> Stretch | None:
+    def run(self, now: int, limit: int, controller: HPAController, before: Numbers) -> Stretch | None:
         """Run the stretch that begins now.
 
         Args:
@@ -132,7 +132,7 @@ class Stretches:
             self._resume(found.end, rate, calm)
         return found
 
-    def _run(self, begin: int, limit: int, controller: Controller, before: Numbers) -> Stretch | None:
+    def _run(self, begin: int, limit: int, controller: HPAController, before: Numbers) -> Stretch | None:
         calm, count, numbers = self._calm, 0, before
         settled = self._settled
         if settled is None or settled.controller is not controller:
