@@ -155,10 +155,10 @@ async def served(size: int) -> AsyncIterator[tuple[EmbeddedCluster, Path]]:
         The cluster, whose log of requests is empty, and the path of its kubeconfig.
     """
     from examples.memcached import monitor
-    from examples.memcached.definition import definition
+    from examples.memcached.model import Memcached
 
     cluster = EmbeddedCluster(namespaces=(NAMESPACE,), collect=False)
-    for one in (definition(), monitor.DEFINITION):
+    for one in (Memcached.definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="benchmark")
     for number in range(size):
         metadata = {"name": _name(number), "namespace": NAMESPACE}

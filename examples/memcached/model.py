@@ -8,7 +8,6 @@ here; `examples.memcached.defaulting` sets those that depend on other fields.
 from typing import Annotated, Final, Literal, TypeAlias
 
 from kubernetes.client import (
-    V1Condition,
     V1NetworkPolicyPeer,
     V1PodSecurityContext,
     V1ResourceRequirements,
@@ -17,10 +16,9 @@ from kubernetes.client import (
     V2HorizontalPodAutoscalerBehavior,
     V2MetricSpec,
 )
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from ocf.runtime.crds import ListMap
+from ocf.runtime.crds import CamelModel, CustomResource, OwnerStatus, PrinterColumn
 
 __all__ = [
     "EXPORTER_IMAGE",
@@ -34,7 +32,6 @@ __all__ = [
     "Memcached",
     "MemcachedSpec",
     "MemcachedStatus",
-    "Metadata",
     "Monitoring",
     "NetworkAccess",
     "Sasl",
@@ -56,13 +53,7 @@ Count: TypeAlias = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 _MOST: Final = 2**31 - 1
 
 
-class _Section(BaseModel):
-    """Immutable model whose fields have the names of the API (camel case)."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-
-class ServerSettings(_Section):
+class ServerSettings(CamelModel):
     """Command-line settings of memcached."""
 
     max_memory_mb: Count = Field(
@@ -77,7 +68,7 @@ class ServerSettings(_Section):
     extra_args: list[str] | None = Field(default=None, description="Further arguments, after all others.")
 
 
-class DisruptionBudget(_Section):
+class DisruptionBudget(CamelModel):
     """The PodDisruptionBudget: at most one of the two limits; without either, one pod stays available."""
 
     enabled: bool = Field(default=False, description="Whether there is a PodDisruptionBudget.")
@@ -85,7 +76,7 @@ class DisruptionBudget(_Section):
     max_unavailable: int | str | None = Field(default=None, description="How many pods may be gone: a count, or `50%`.")
 
 
-class GracefulShutdown(_Section):
+class GracefulShutdown(CamelModel):
     """Delayed termination of a pod."""
 
     enabled: bool = Field(default=False, description="Whether connections are given time to go elsewhere.")
@@ -99,7 +90,7 @@ class GracefulShutdown(_Section):
     )
 
 
-class HighAvailability(_Section):
+class HighAvailability(CamelModel):
     """Settings that keep the cache available when a node fails or is drained."""
 
     anti_affinity_preset: Literal["soft", "hard"] = Field(
@@ -112,7 +103,7 @@ class HighAvailability(_Section):
     graceful_shutdown: GracefulShutdown | None = None
 
 
-class ServiceMonitorSettings(_Section):
+class ServiceMonitorSettings(CamelModel):
     """The ServiceMonitor, which makes Prometheus scrape the exporter."""
 
     additional_labels: dict[str, str] | None = Field(default=None, description="Labels by which Prometheus selects it.")
@@ -120,7 +111,7 @@ class ServiceMonitorSettings(_Section):
     scrape_timeout: str = Field(default="10s", description="How long a scrape may take.")
 
 
-class Monitoring(_Section):
+class Monitoring(CamelModel):
     """The exporter beside memcached."""
 
     enabled: bool = Field(default=False, description="Whether the exporter runs in every pod.")
@@ -131,13 +122,13 @@ class Monitoring(_Section):
     )
 
 
-class SecretReference(_Section):
+class SecretReference(CamelModel):
     """A Secret of the same namespace."""
 
     name: str = Field(default="", description="Its name.")
 
 
-class Sasl(_Section):
+class Sasl(CamelModel):
     """Authentication with passwords."""
 
     enabled: bool = Field(default=False, description="Whether clients have to log in.")
@@ -146,7 +137,7 @@ class Sasl(_Section):
     )
 
 
-class Tls(_Section):
+class Tls(CamelModel):
     """Encryption of connections."""
 
     enabled: bool = Field(default=False, description="Whether memcached speaks TLS.")
@@ -158,7 +149,7 @@ class Tls(_Section):
     )
 
 
-class NetworkAccess(_Section):
+class NetworkAccess(CamelModel):
     """The NetworkPolicy."""
 
     enabled: bool = Field(default=False, description="Whether there is a NetworkPolicy.")
@@ -167,7 +158,7 @@ class NetworkAccess(_Section):
     )
 
 
-class Security(_Section):
+class Security(CamelModel):
     """Security contexts, authentication, encryption and network access."""
 
     pod_security_context: V1PodSecurityContext | None = None
@@ -177,7 +168,7 @@ class Security(_Section):
     network_policy: NetworkAccess | None = None
 
 
-class Autoscaling(_Section):
+class Autoscaling(CamelModel):
     """The HorizontalPodAutoscaler; while it is enabled, it owns the replica count of the Deployment."""
 
     enabled: bool = Field(default=False, description="Whether there is a HorizontalPodAutoscaler.")
@@ -193,13 +184,13 @@ class Autoscaling(_Section):
     )
 
 
-class ServiceSettings(_Section):
+class ServiceSettings(CamelModel):
     """The Service."""
 
     annotations: dict[str, str] | None = Field(default=None, description="Its annotations.")
 
 
-class MemcachedSpec(_Section):
+class MemcachedSpec(CamelModel):
     """Desired state of the cache."""
 
     replicas: Count | None = Field(
@@ -216,10 +207,9 @@ class MemcachedSpec(_Section):
     suspended: bool = Field(default=False, description="Whether the cache is suspended: no pods, and no autoscaler.")
 
 
-class MemcachedStatus(_Section):
+class MemcachedStatus(OwnerStatus):
     """Observed state of the cache."""
 
-    conditions: Annotated[list[V1Condition], ListMap("type")] | None = None
     ready_replicas: Count | None = Field(default=None, description="How many pods serve.")
     observed_generation: int | None = Field(
         default=None,
@@ -231,23 +221,17 @@ class MemcachedStatus(_Section):
     )
 
 
-class Metadata(_Section):
-    """Metadata fields that the operator reads."""
-
-    name: str = ""
-    namespace: str = ""
-    generation: int = 0
-    annotations: dict[str, str] | None = None
-
-
-class Memcached(_Section):
+class Memcached(
+    CustomResource[MemcachedSpec, MemcachedStatus],
+    group=GROUP,
+    version=VERSION,
+    short_names=["mc"],
+    condition="",
+    columns=[PrinterColumn("Replicas", ".spec.replicas"), PrinterColumn("Ready", ".status.readyReplicas")],
+):
     """A cache, with the fields that the operator reads."""
 
-    api_version: str = f"{GROUP}/v1alpha1"
-    kind: str = "Memcached"
-    metadata: Metadata = Metadata()
     spec: MemcachedSpec = MemcachedSpec()
-    status: MemcachedStatus | None = None
 
     @property
     def autoscaled(self) -> bool:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from examples.memcached import admission, monitor
 from examples.memcached.component import every_state, memcached
 from examples.memcached.conditions import TYPES
-from examples.memcached.definition import definition
-from examples.memcached.model import GROUP, VERSION, Memcached
+from examples.memcached.model import Memcached
 from examples.memcached.reporting import observe, report
 from ocf.runtime.operator import Operator, OwnerType
 
@@ -43,8 +42,7 @@ def operator(metrics: Metrics | None = None, *, strict: bool = False) -> Operato
     """
     return Operator(
         name=NAME,
-        # A function: a running operator does not need the definition, and generating it takes time at each start.
-        owner=OwnerType(f"{GROUP}/{VERSION}", "Memcached", Memcached, definition),
+        owner=OwnerType.of(Memcached),
         components=memcached,
         report=partial(_report, metrics=metrics),
         published_conditions=TYPES,

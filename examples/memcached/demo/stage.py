@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from examples.memcached.conditions import conditions
-from examples.memcached.definition import definition
 from examples.memcached.demo.played import CONTROLLERS, PERIOD, Played
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
@@ -142,7 +141,7 @@ async def staged() -> AsyncIterator[Stage]:
     """Start the API server and the operator."""
     clock = VirtualClock()
     embedded = EmbeddedCluster(now=clock.now)
-    await embedded.create(definition(), field_manager=_USER)
+    await embedded.create(Memcached.definition(), field_manager=_USER)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(embedded))
         kubeconfig = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "kubeconfig"

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from examples.memcached import monitor
 from examples.memcached.defaulting import default
-from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.validation import validate
@@ -29,7 +28,7 @@ from tests import support
 
 __all__ = ["DEFINITIONS", "Env", "Heard", "admitted", "embedded_kubelet", "real_kubelet", "served"]
 
-DEFINITIONS: Final = (definition(), monitor.DEFINITION)
+DEFINITIONS: Final = (Memcached.definition(), monitor.DEFINITION)
 """The kinds that are not built in."""
 
 APIS: Final = {

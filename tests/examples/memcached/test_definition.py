@@ -2,20 +2,17 @@
 
 import runpy
 import sys
-from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
 from examples.memcached.admission import webhooks
-from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from ocf.objects import Manifest, dump_document
 from ocf.runtime.admission import Step, Webhook
-from ocf.runtime.operator import OwnerType
 
-DEFINITION: Final = definition()
+DEFINITION: Final = Memcached.definition()
 (VERSION,) = DEFINITION["spec"]["versions"]
 EXPORTER = "prom/memcached-exporter:v0.15.4"
 
@@ -70,7 +67,8 @@ def field(path: str) -> dict[str, Any]:
 
 
 def test_operator_and_webhooks_name_the_kind_as_its_definition_does() -> None:
-    assert memcached_operator.owner == replace(OwnerType.of(Memcached, DEFINITION), definition=definition)
+    owner = memcached_operator.owner
+    assert (owner.api_version, owner.kind, owner.model) == ("memcached.c5c3.io/v1alpha1", "Memcached", Memcached)
     (webhook,) = webhooks().webhooks
     assert webhook.path(Step.VALIDATE) == Webhook.of(Memcached, DEFINITION).path(Step.VALIDATE)
     assert (webhook.kind, webhook.version) == (Memcached.__name__, VERSION["name"])
@@ -114,7 +112,7 @@ def test_the_status() -> None:
 
 
 def test_the_command_prints_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "examples.memcached.definition")
+    monkeypatch.delitem(sys.modules, "examples.memcached.definition", raising=False)
     runpy.run_module("examples.memcached.definition", run_name="__main__")
 
     assert capsys.readouterr().out == dump_document(DEFINITION)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from examples.memcached import monitor
-from examples.memcached.definition import definition
 from examples.memcached.metrics import Metrics
+from examples.memcached.model import Memcached
 from examples.memcached.operator import NAME, operator
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
 from ocf.cluster import ListOptions, PatchOptions, PatchType
@@ -36,7 +36,7 @@ class OperatorEnv(Env):
 
     @asynccontextmanager
     async def operating(self) -> AsyncIterator[None]:
-        kinds = [definition(), *([monitor.DEFINITION] if self._monitors else [])]
+        kinds = [Memcached.definition(), *([monitor.DEFINITION] if self._monitors else [])]
         for one in kinds:
             await self.server.create(one, field_manager="user")
         options = ManagerOptions(listen=None, clock=self.loop_clock, random=lambda: 0.5)

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 
 from examples.memcached import monitor
-from examples.memcached.definition import definition
+from examples.memcached.model import Memcached
 from examples.memcached.samples import AUTOSCALED
 from examples.memcached.settings import Settings
 from ocf.cluster import ListOptions, WatchOptions
@@ -112,7 +112,7 @@ def free_port() -> int:
 @pytest.mark.parametrize("arguments", PROGRAMS)
 async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[str], tmp_path: Path) -> None:
     cluster, port, webhook_port = EmbeddedCluster(namespaces=["caches", "ops"]), free_port(), free_port()
-    for one in (definition(), monitor.DEFINITION):
+    for one in (Memcached.definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
     env, kubeconfig = Env(cluster, "caches", embedded_kubelet), tmp_path / "kubeconfig"
     environment = {

@@ -15,7 +15,7 @@ import pytest
 
 from examples.memcached import monitor
 from examples.memcached.admission import webhooks
-from examples.memcached.definition import definition
+from examples.memcached.model import Memcached
 from examples.memcached.operator import NAME, memcached_operator
 from examples.memcached.samples import EVERYTHING
 from ocf.cluster import InterceptingCluster, ListOptions, PatchOptions, PatchType, Request
@@ -203,7 +203,7 @@ def plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 @pytest.fixture
 async def admin(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     async with await plane.cluster() as cluster:
-        for one in (definition(), monitor.DEFINITION, *GRANTED):
+        for one in (Memcached.definition(), monitor.DEFINITION, *GRANTED):
             if one["metadata"].get("namespace"):
                 await cluster.apply(namespace(one["metadata"]["namespace"]), field_manager="admin")
             await cluster.apply(one, field_manager="admin", force=True)

@@ -9,7 +9,6 @@ import pytest
 
 from examples.memcached.component import memcached
 from examples.memcached.defaulting import default
-from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.validation import validate
 from ocf.objects import Manifest, load_document
@@ -50,7 +49,7 @@ def test_what_it_asks_for_can_be_rendered(file: Path) -> None:
 @EACH
 async def test_the_embedded_cluster_accepts_it(file: Path) -> None:
     cluster = EmbeddedCluster()
-    await cluster.create(definition(), field_manager="author")
+    await cluster.create(Memcached.definition(), field_manager="author")
 
     created = await cluster.create(sample(file), field_manager="author")
 
@@ -59,7 +58,7 @@ async def test_the_embedded_cluster_accepts_it(file: Path) -> None:
 
 def test_all_are_accepted_by_a_real_api_server(envtest: Envtest) -> None:
     """Strictly, so that no field is misspelt, and together, as `kubectl apply --kustomize` sends them."""
-    envtest.plane.install_crds(definition())
+    envtest.plane.install_crds(Memcached.definition())
 
     said = envtest.kubectl("apply", "--server-side", "--validate=strict", f"--kustomize={SAMPLES}")
 

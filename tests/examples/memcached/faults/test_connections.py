@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from examples.memcached import monitor
-from examples.memcached.definition import definition
+from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, InterceptingCluster, Request, Verb, WatchOptions
@@ -31,7 +31,7 @@ ASKED: Final = 1
 
 async def new_env() -> Env:
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
-    for one in (definition(), monitor.DEFINITION):
+    for one in (Memcached.definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
     return Env(cluster, NAMESPACE, embedded_kubelet)
 
