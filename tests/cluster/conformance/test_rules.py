@@ -286,6 +286,51 @@ async def test_ratcheting_allows_unchanged_invalid_values(env: Env, patch: dict[
     assert found == [f"FieldValueInvalid {text}" for text in expected]
 
 
+@pytest.mark.parametrize(
+    "stricter",
+    [
+        pytest.param({"properties": {"size": {**SIZE, "minimum": 4}}}, id="a limit"),
+        pytest.param({"properties": {"size": {**SIZE, RULES: [{"rule": "self > 3"}]}}}, id="a rule"),
+        pytest.param({"properties": {"size": {**SIZE, "enum": [4, 5]}}}, id="an enumeration"),
+        pytest.param({"properties": {"size": SIZE}, "required": ["other"]}, id="a required field"),
+        pytest.param(
+            {
+                "properties": {"size": {**SIZE, "minimum": 4, RULES: [{"rule": "self == oldSelf"}]}},
+            },
+            id="a limit and a transition rule",
+        ),
+    ],
+)
+async def test_an_object_that_became_invalid_takes_finalizers_and_a_status(
+    env: Env, stricter: Manifest, request: pytest.FixtureRequest
+) -> None:
+    """An owner from before an upgrade of its definition can be reported on and cleaned up.
+
+    https://github.com/kubernetes/kubernetes/issues/60538, https://github.com/m3db/m3db-operator/issues/171.
+    """
+    group = f"{request.node.callspec.id.split('-')[-1].replace(' ', '-')}.{env.namespace}.aged.example.com"
+    state = {"type": "object", "properties": {"phase": {"type": "string"}}}
+    loose_spec = {"type": "object", "properties": {"size": SIZE}}
+    api_version = await served(env, definition(group, spec=loose_spec, status=state))
+    head = {"apiVersion": api_version, "kind": "Gizmo", "metadata": {"name": "demo", "namespace": env.namespace}}
+    await env.cluster.create({**head, "spec": {"size": 1}}, field_manager="author")
+    tightened = definition(group, spec={"type": "object", **stricter}, status=state)
+    await env.cluster.apply(tightened, field_manager="author", force=True)
+    await _stricter(env, head)
+
+    key = ObjectKey(api_version, "Gizmo", "demo", env.namespace)
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager="operator")
+    held = await env.cluster.patch(key, {"metadata": {"finalizers": ["example.com/cleanup"]}}, options)
+    assert held["metadata"]["finalizers"] == ["example.com/cleanup"]
+    of_status = PatchOptions(patch_type=PatchType.MERGE, field_manager="operator", subresource=Subresource.STATUS)
+    reported = await env.cluster.patch(key, {"status": {"phase": "Old"}}, of_status)
+    assert (reported["status"], reported["spec"]) == ({"phase": "Old"}, {"size": 1})
+    await env.cluster.delete(key)
+    await env.cluster.patch(key, {"metadata": {"finalizers": []}}, options)
+    with pytest.raises(NotFoundError):
+        await env.cluster.get(key)
+
+
 async def _stricter(env: Env, head: Manifest) -> None:
     """Wait until objects are validated by the stricter definition."""
     other = {**head, "metadata": {**head["metadata"], "name": "probe"}, "spec": {"size": 1}}
