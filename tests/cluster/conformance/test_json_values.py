@@ -23,8 +23,8 @@ class Phase(StrEnum):
     READY = "Ready"
 
 
-ODD: Final = {"phase": Phase.READY, "sizes": (1, 2), 3: "c"}
-STORED: Final = {"phase": "Ready", "sizes": [1, 2], "3": "c"}
+ODD: Final = {"phase": Phase.READY, "sizes": (1, 2)}
+STORED: Final = {"phase": "Ready", "sizes": [1, 2]}
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
