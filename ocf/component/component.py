@@ -162,12 +162,7 @@ class Component:
 
     def announce(self, context: ReconcileContext) -> None:
         """Record in a reconcile which objects the component manages; none while its gate is off."""
-        try:
-            managed = self._with(Lifecycle.MANAGED) if context.gates.is_open(self.gate) else []
-        except OcfError:
-            # The reconcile of the component reports the error, and leaves all objects as they are.
-            managed = self._with(Lifecycle.MANAGED)
-        context.claims.announce(self.name, [entry.unversioned for entry in managed])
+        context.claims.announce(self.name, [entry.unversioned for entry in self._managed(context)])
 
     def resource(self, identity: str) -> Resource | None:
         """Return a registered resource, whatever its lifecycle; None if the identity is not registered.
@@ -229,6 +224,11 @@ class Component:
         """Return the objects that the garbage collector does not delete with the owner."""
         return tuple(entry.key for entry in self._left_behind(context))
 
+    def held_objects(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
+        """Return the objects that are held until the owner is cleaned up; none while the gate is off."""
+        managed = self._managed(context)
+        return tuple(entry.key for entry in managed if entry.options.held_for_cleanup)
+
     async def delete_objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Delete every object that it applied for the owner and that the garbage collector does not delete.
 
@@ -259,6 +259,13 @@ class Component:
     def data_topology(self) -> tuple[DataFlow, ...]:
         """The resources that fill and read each data cell."""
         return data_flows(self.entries)
+
+    def _managed(self, context: ReconcileContext) -> list[Registration]:
+        try:
+            return self._with(Lifecycle.MANAGED) if context.gates.is_open(self.gate) else []
+        except OcfError:
+            # The reconcile of the component reports the error, and leaves all objects as they are.
+            return self._with(Lifecycle.MANAGED)
 
     def _with(self, *lifecycles: Lifecycle) -> list[Registration]:
         return [entry for entry in self.entries if entry.options.lifecycle in lifecycles]

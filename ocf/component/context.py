@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.component.author_code import GateAnswers
+from ocf.component.model.arguments import require_arguments
 from ocf.component.model.claims import Claims
-from ocf.component.model.former_managers import pattern_problems
+from ocf.component.model.holds import recorded
 from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
 from ocf.component.owner_status import (
     FINALIZER_EVENT,
@@ -41,7 +42,6 @@ from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError, Recon
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
 from ocf.objects.conditions import find_condition, typed_conditions
-from ocf.objects.name_validation import dns_label
 
 __all__ = ["ReconcileContext", "reconciling"]
 
@@ -84,7 +84,7 @@ async def reconciling(
             status is written; those fields keep their stored values.
         ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
-    _require_arguments(owner, cluster, operator, former_managers)
+    require_arguments(owner, cluster, operator, former_managers)
     manifest = owner if isinstance(owner, dict) else write_model(owner)
     pausing = pause_path(pause_field)
     context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator, pause_field=pausing)
@@ -117,23 +117,6 @@ def _span(context: ReconcileContext) -> SpanStart:
     return SpanStart(name=f"reconcile {owner.key.kind}", attributes=attributes)
 
 
-def _require_arguments(owner: object, cluster: object, operator: str, former_managers: Sequence[str]) -> None:
-    problems: list[str] = []
-    if not isinstance(owner, dict):
-        from pydantic import BaseModel
-
-        if not isinstance(owner, BaseModel):
-            found = "None" if owner is None else f"an object of type {type(owner).__name__}"
-            problems.append(f"owner must be the manifest or a model of an object read from the cluster, got {found}")
-    if not callable(getattr(cluster, "apply", None)):
-        found = "None" if cluster is None else f"an object of type {type(cluster).__name__}"
-        problems.append(f"cluster must be a Cluster, got {found}")
-    problems += [f'operator "{operator}": {problem}' for problem in dns_label(operator)]
-    problems += pattern_problems(former_managers)
-    if problems:
-        raise ConfigError(f"reconciling: {'; '.join(problems)}")
-
-
 class ReconcileContext:
     """State that the components of one owner share during a reconcile.
 
@@ -149,6 +132,7 @@ class ReconcileContext:
         retry_after: Time until a write of the owner that is held back is sent; for its status known after its write.
         failure_types: Types of the conditions that show a status that the API server refuses.
         gates: Answers of the gates of the components in this reconcile.
+        held: Objects that are held until the clean-up of the owner has succeeded.
         pause: What pauses the owner, so that nothing is written for it; None if it is not paused.
         read_latest: Returns the owner as it is known now, without a request, or None if it has not changed.
         former_managers: Field managers whose fields every component takes over once, by name or pattern.
@@ -169,6 +153,7 @@ class ReconcileContext:
         self._cluster: Final = cluster
         self._guarded: Final = PauseGuard(cluster, self.require_running)
         self._pause_field: Final = pause_field
+        self.held = recorded(owner, operator)
         self.pause: Pause | None = find_pause(owner, operator, pause_field)
         self.read_latest: Callable[[], Manifest | None] | None = None
         self.unobserved: Cluster = cluster

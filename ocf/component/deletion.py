@@ -2,8 +2,9 @@
 
 Two finalizers of ours hold an owner while something is left that Kubernetes does not delete: one for external
 resources, which `on_delete` deletes, and one for cluster-scoped objects of a namespaced owner, which the garbage
-collector leaves behind. Each is removed when its part is done, so a part that is done is not done again, and where only
-one part exists, the other one cannot hold the owner.
+collector leaves behind, and for objects that were held for the clean-up and have to be released. Each is removed when
+its part is done, so a part that is done is not done again, and where only one part exists, the other one cannot hold
+the owner.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class DeletionOrder(StrEnum):
     """Order in which a deletion cleans up."""
 
     EXTERNAL_FIRST = "external first"
-    """`on_delete` is called while the objects of the components exist. Those that refer to the owner are deleted by the
-    garbage collector after the owner; the others are deleted after `on_delete` has succeeded."""
+    """`on_delete` is called first. Objects that refer to the owner are deleted by Kubernetes: after the owner, or, in a
+    foreground deletion and with the namespace, at the same time, unless they are held for the clean-up. The others are
+    deleted after `on_delete` has succeeded."""
     COMPONENTS_FIRST = "components first"
     """The objects of the components are deleted, with their pods, and `on_delete` is called once they do not exist."""
 

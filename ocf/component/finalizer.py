@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from ocf.cluster import PatchOptions, PatchType
 from ocf.cluster.retry import retry_on_conflict
+from ocf.component import held_objects
 from ocf.component.component import Component
 from ocf.component.context import ReconcileContext
 from ocf.component.deletion import (
@@ -138,10 +139,17 @@ class Finalizer:
         """
         if not context.is_ending:
             made = _announced(context, await components())
-            needed = any(one.objects_without_gc(context) for one in made)
+            named = [key for one in made for key in one.held_objects(context)]
+            held = frozenset(named) if self.on_delete is not None else frozenset()
+            needed = bool(held) or any(one.objects_without_gc(context) for one in made)
             # An owner that was deleted meanwhile must not get objects that would never be deleted.
             name = cleanup_finalizer(context.owned_by.operator)
-            return None if await _set_finalizers(context, name, wanted=needed) else FinalizationResult()
+            if needed and not await _set_finalizers(context, name, wanted=True):
+                return FinalizationResult()
+            await held_objects.update(context, held)
+            if not needed and not await _set_finalizers(context, name, wanted=False):
+                return FinalizationResult()
+            return None
         if self._decide(context) in {DeletionStep.SKIP, DeletionStep.CLEANED}:
             return FinalizationResult()
         return await self._clean_up(context, components)
@@ -173,12 +181,14 @@ class Finalizer:
     async def _clean_up(
         self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
     ) -> FinalizationResult:
-        steps = {
+        steps: dict[str, Callable[[], Awaitable[FinalizationResult | None]]] = {
             "on_delete": partial(self._delete_external, context),
+            "releasing objects": partial(self._release_objects, context),
             "deleting objects": partial(self._delete_objects, context, components),
         }
-        order = reversed(steps) if self.order is DeletionOrder.COMPONENTS_FIRST else steps
-        for step in order:
+        # The credentials of `on_delete` go once it has succeeded, and what only the operator deletes goes last.
+        first = ["deleting objects"] if self.order is DeletionOrder.COMPONENTS_FIRST else []
+        for step in [*first, *steps]:
             try:
                 waiting = await steps[step]()
             except Exception as error:
@@ -221,16 +231,23 @@ class Finalizer:
         deletes = [one.delete_objects if everything else one.delete_objects_without_gc for one in made]
         remaining = tuple([key for delete in deletes for key in await delete(context)])
         if not remaining:
-            await _set_finalizers(context, name, wanted=False)
+            if not context.held:
+                await _set_finalizers(context, name, wanted=False)
             return None
         named = ", ".join(map(str, remaining[:_NAMED])) + (", ..." if len(remaining) > _NAMED else "")
         message = f"Waiting until objects are deleted ({len(remaining)}): {named}"
         self._stage(context, CleanupReason.OBJECTS_REMAINING, message)
         return FinalizationResult(remaining=remaining, requeue_after=min(one.poll_interval for one in made))
 
+    async def _release_objects(self, context: ReconcileContext) -> None:
+        """Release the objects that `on_delete` needed; until its finalizer is removed, it may be called again."""
+        await held_objects.release(context, context.held)
+        context.held = frozenset()
+
     async def _skip(self, context: ReconcileContext) -> None:
         """Remove the finalizers without a clean-up, as the annotation of the owner requests."""
         operator = context.owned_by.operator
+        await self._release_objects(context)
         if await _set_finalizers(context, cleanup_finalizer(operator), external_finalizer(operator), wanted=False):
             note = f'Clean-up skipped, as the annotation {SKIP_CLEANUP}: "true" requests'
             self._stage(context, CleanupReason.SKIPPED, note)

@@ -203,3 +203,65 @@ async def test_a_suspension_in_a_namespace_that_ends_waits(ending: Env) -> None:
     result, _ = await writes(ending, subject)
     assert result.condition.reason == Reason.SUSPENDING
     assert "is being deleted" in result.condition.message
+
+
+async def clean_up(env: Env, owner: Manifest, found: list[bool]) -> FinalizationResult | None:
+    """Reconcile an owner whose clean-up needs the ConfigMap."""
+
+    async def on_delete(context: ReconcileContext) -> None:
+        del context
+        found.append(await env.exists(key(env, "v1", "ConfigMap")))
+
+    subject = web().with_resource(settings(env), held_for_cleanup=True).build()
+    async with reconciling(owner, env.cluster, clock=env.clock) as context:
+        if (ended := await finalize(context, subject, finalizer=Finalizer(on_delete=on_delete))) is None:
+            await reconcile_all(context, subject)
+    return ended
+
+
+@pytest.mark.promise("held-objects", runs="an object that goes before its owner, on both servers")
+async def test_a_held_object_that_the_namespace_controller_deletes_before_its_owner_stays(ending: Env) -> None:
+    found: list[bool] = []
+    await clean_up(ending, await ending.owner_manifest(), found)
+    await end(ending)
+    await ending.cluster.delete(key(ending, "v1", "ConfigMap"))
+    for _ in range(2):
+        await clean_up(ending, await ending.owner_manifest(), found)
+        assert await ending.exists(key(ending, "v1", "ConfigMap"))
+    assert "is held for the clean-up" in (await ending.condition())["message"]
+    await ending.cluster.delete(ending.owner)
+    await clean_up(ending, await ending.owner_manifest(), found)
+    assert found == [True]
+    assert not await ending.exists(key(ending, "v1", "ConfigMap"))
+    assert not await ending.exists(ending.owner)
+
+
+@pytest.mark.promise("held-objects", runs="a deletion that is seen at the object first, on both servers")
+async def test_a_held_object_stays_if_the_deletion_of_its_owner_is_not_seen_yet(ending: Env) -> None:
+    """Each kind has a watch of its own, so the cache may know of the one before it knows of the other."""
+    found: list[bool] = []
+    await clean_up(ending, await ending.owner_manifest(), found)
+    stale = await ending.owner_manifest()
+    await ending.cluster.delete(ending.owner)
+    await ending.cluster.delete(key(ending, "v1", "ConfigMap"))
+    await clean_up(ending, stale, found)
+    assert await ending.exists(key(ending, "v1", "ConfigMap"))
+    await clean_up(ending, await ending.owner_manifest(), found)
+    assert found == [True]
+    assert not await ending.exists(ending.owner)
+
+
+async def test_a_held_object_that_a_user_deletes_is_released_and_made_again(ending: Env) -> None:
+    found: list[bool] = []
+    await clean_up(ending, await ending.owner_manifest(), found)
+    before = await ending.cluster.get(key(ending, "v1", "ConfigMap"))
+    before_requests = len(ending.cluster.requests)
+    await clean_up(ending, await ending.owner_manifest(), found)
+    # Nothing is written for what is held already.
+    assert [one for one in list(ending.cluster.requests)[before_requests:] if not one.verb.is_read] == []
+    await ending.cluster.delete(key(ending, "v1", "ConfigMap"))
+    for _ in range(2):
+        await clean_up(ending, await ending.owner_manifest(), found)
+    after = await ending.cluster.get(key(ending, "v1", "ConfigMap"))
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["metadata"]["finalizers"] == ["ocf.ocf.dev/held-for-cleanup"]

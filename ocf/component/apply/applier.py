@@ -17,7 +17,8 @@ from ocf.component.apply.handover import DesiredStates, FieldHandover
 from ocf.component.apply.server_defaults import claim_defaults
 from ocf.component.apply.takeover import Takeover, takeover_event
 from ocf.component.author_code import call_with_timeout
-from ocf.component.model.ownership import Owner, sendable
+from ocf.component.model.holds import with_hold
+from ocf.component.model.ownership import Owner, is_ending, sendable
 from ocf.component.model.resource_options import Adoption, Conflicts
 from ocf.component.model.write_backoff import (
     EXISTENCE,
@@ -123,6 +124,7 @@ class Applier:
         self._former_managers = former_managers
         self._takeover = Takeover(component, context, former_managers, unowned=entry.options.unowned)
         self._is_owner = context.owned_by.is_object(entry.key)
+        self._is_held = entry.options.held_for_cleanup and entry.key in context.held
         self._has_secrets = entry.key.group_kind == _SECRET
 
     async def get(self) -> Manifest | None:
@@ -164,8 +166,8 @@ class Applier:
             # What we had applied may have been deleted because its owner was.
             await self._look_for_owner()
         self._require_owner()
-        if live is not None and self._options.recreate_on_immutable_change and "deletionTimestamp" in live["metadata"]:
-            return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=self._waiting)
+        if live is not None and is_ending(live) and (awaited := await self._awaited_deletion(live)):
+            return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=awaited)
         desired = await self._desired(suspended=suspended)
         # In this version and with this desired state, nothing was to be taken over or handed over either.
         if live is not None and not suspended and self._is_in_sync(live, self._digest(desired)):
@@ -196,6 +198,16 @@ class Applier:
             return await self._rejected(error, live, desired)
         before = [*taken, *(Drift(path, Why.HANDED_OVER) for path in paths)]
         return self._finished(applied, before, writes=bool(taken) + bool(paths), adopted=adopted)
+
+    async def _awaited_deletion(self, live: Manifest) -> str:
+        """Return why an object that is being deleted is left alone; empty if the desired state is applied to it."""
+        if not self._is_held:
+            return self._waiting if self._options.recreate_on_immutable_change else ""
+        if await OwnedObjectDeleter(self._component, self._context).is_needed_for_cleanup(live):
+            return f"{self._entry.identity} is being deleted, and is held for the clean-up of its owner"
+        # A user has deleted it. Applied without our finalizer, it goes, and is created again.
+        self._is_held = False
+        return ""
 
     def _finished(
         self, applied: ApplyResult, before: list[Drift], *, writes: int, adopted: Manifest | None
@@ -283,7 +295,8 @@ class Applier:
             if key != self._key:
                 raise ConfigError(f"rendered {key}, expected {self._key}")
             sent, owner = sendable(rendered), self._context.owned_by
-            return owner.disowned(sent) if self._options.unowned else owner.owned(sent)
+            sent = owner.disowned(sent) if self._options.unowned else owner.owned(sent)
+            return with_hold(sent, owner.operator) if self._is_held else sent
         except OcfError as error:
             raise self._failed("mutate", error) from error
         finally:

@@ -16,7 +16,9 @@ from ocf.cluster.protocol import Preconditions
 from ocf.cluster.retry import retry_on_conflict
 from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component.apply.takeover import other_applier
-from ocf.component.model.ownership import sendable
+from ocf.component.held_objects import is_owner_ending, release_object
+from ocf.component.model.holds import hold_finalizer
+from ocf.component.model.ownership import finalizers_of, sendable
 from ocf.component.model.write_backoff import DELETED, deletes_of, record_revert, wait, written
 from ocf.errors import (
     AlreadyExistsError,
@@ -99,6 +101,14 @@ class OwnedObjectDeleter:
                 self._ending[key.namespace] = is_namespace_ending(error)
         return self._ending.get(key.namespace, False)
 
+    async def is_needed_for_cleanup(self, live: Manifest) -> bool:
+        """Return whether a held object is being deleted because its namespace or its owner is."""
+        try:
+            return await self.is_left_to_kubernetes(live) or await is_owner_ending(self._context)
+        except OcfError as error:
+            key = ObjectKey.of(live)
+            raise self._failed(f"release resource {key}", key, error) from error
+
     def held_back(self, live: Manifest) -> tuple[str, timedelta] | None:
         """Return why a delete waits, and how long, because another client creates the object again and again."""
         key, cache, elapsed = ObjectKey.of(live), self._cluster.apply_cache, self._context.elapsed
@@ -121,8 +131,12 @@ class OwnedObjectDeleter:
         key, metadata = ObjectKey.of(live), live["metadata"]
         cache = self._cluster.apply_cache
         cache.forget_write(key, self._manager)
-        as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+        version: str | None = metadata["resourceVersion"]
         try:
+            if hold_finalizer(self._owner.operator) in finalizers_of(live):
+                await release_object(self._cluster, key, self._owner.operator, self._owner.foreign_controller)
+                version = None
+            as_read = Preconditions(uid=metadata["uid"], resource_version=version)
             await self._cluster.delete(key, DeleteOptions(preconditions=as_read, propagation=propagation))
         except NotFoundError:
             return

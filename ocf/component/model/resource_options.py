@@ -82,6 +82,8 @@ class ResourceOptions(TypedDict, total=False):
             says with `with_adoption`.
         recreate_on_immutable_change: An object is deleted, with its dependents and its data, and created again if the
             API server rejects a change because a field of an existing object cannot be changed.
+        held_for_cleanup: A finalizer keeps the object until `on_delete` has succeeded, which may need it, however the
+            owner is deleted. Without an `on_delete` it has no effect.
         independent: The resource is reconciled concurrently with the others, even if an earlier one is blocked or
             fails; none waits for the other.
         suppress_grace_warning: No log line if the grace handler reports Healthy while the resource is not ready.
@@ -100,6 +102,7 @@ class ResourceOptions(TypedDict, total=False):
     block_on_foreign_controller: bool
     adopt: Adoption
     recreate_on_immutable_change: bool
+    held_for_cleanup: bool
     independent: bool
     suppress_grace_warning: bool
 
@@ -120,6 +123,7 @@ class EffectiveOptions:
         block_on_foreign_controller: Whether an object of another controller blocks.
         adopt: Whether an object that others created is adopted; None for the default, always.
         recreate_on_immutable_change: Whether it is deleted and created again if a changed field is immutable.
+        held_for_cleanup: Whether a finalizer keeps its object until the clean-up of the owner has succeeded.
         independent: Whether it is reconciled concurrently with the other resources.
         suppress_grace_warning: Whether a grace status that contradicts the status is not logged.
         gate_closed: Whether its gate is off, and nothing else deletes its object.
@@ -136,6 +140,7 @@ class EffectiveOptions:
     block_on_foreign_controller: bool = False
     adopt: Adoption | None = None
     recreate_on_immutable_change: bool = False
+    held_for_cleanup: bool = False
     independent: bool = False
     suppress_grace_warning: bool = False
     gate_closed: bool = False
@@ -167,6 +172,7 @@ class EffectiveOptions:
             block_on_foreign_controller=given.get("block_on_foreign_controller", False),
             adopt=adopt,
             recreate_on_immutable_change=given.get("recreate_on_immutable_change", False),
+            held_for_cleanup=given.get("held_for_cleanup", False),
             independent=given.get("independent", False),
             suppress_grace_warning=given.get("suppress_grace_warning", False),
             gate_closed=gate_closed and not given.get("delete_when"),
@@ -263,6 +269,7 @@ _ONE_WAY: Final = (
     "unowned",
     "block_on_foreign_controller",
     "recreate_on_immutable_change",
+    "held_for_cleanup",
     "independent",
     "suppress_grace_warning",
 )
@@ -273,6 +280,8 @@ _EXCLUSIONS: Final = (
     ("read_only", "block_on_foreign_controller", "block_on_foreign_controller is mutually exclusive with read_only"),
     ("read_only", "adopt", "adopt is mutually exclusive with read_only"),
     ("read_only", "recreate_on_immutable_change", "recreate_on_immutable_change is mutually exclusive with read_only"),
+    ("read_only", "held_for_cleanup", "held_for_cleanup is mutually exclusive with read_only"),
+    ("unowned", "held_for_cleanup", "held_for_cleanup is mutually exclusive with unowned"),
     ("orphan_when", "delete_when", "orphan_when is mutually exclusive with delete_when"),
     ("orphan_when", "gated_by", "orphan_when is mutually exclusive with gated_by"),
     ("orphan_when", "read_only", "orphan_when is mutually exclusive with read_only"),

@@ -102,12 +102,13 @@ class Pruner:
         """Delete all objects of the kinds of some resources that this component applied for its owner.
 
         Cluster-scoped kinds, and those of a cluster-scoped owner, are listed in every namespace, others in the
-        namespace of the owner.
+        namespace of the owner. Objects that the clean-up of the owner still needs are kept.
 
         Returns:
             The objects that still exist, because a finalizer or a dependent holds them.
         """
         remaining: list[ObjectKey] = []
+        held_for_cleanup = {key.unversioned for key in self._run.context.held}
         owner = self._run.context.owned_by
         keys = [entry.key for entry in _scalers_first(entries)]
         kinds = dict.fromkeys((key.api_version, key.kind, owner.key.namespace and key.namespace) for key in keys)
@@ -119,6 +120,8 @@ class Pruner:
                 continue
             for live in found:
                 key = ObjectKey.of(live)
+                if key.unversioned in held_for_cleanup:
+                    continue
                 delete = self._delete(str(key), "owner deleted", "because its owner is", live, propagation)
                 held = propagation is Propagation.FOREGROUND or get_field(live, ("metadata", "finalizers"))
                 if await self._gather(live, delete) is not Action.KEPT and held:

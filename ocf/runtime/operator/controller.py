@@ -23,6 +23,7 @@ from ocf.objects import ObjectKey
 from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
+from ocf.runtime.operator.abandoned import AbandonedObjects
 from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.recording_reads import RecordingReads
@@ -107,6 +108,7 @@ class Controller:
         self._cache = cache
         self._deps = deps
         self._index = ObservationIndex()
+        self._abandoned = AbandonedObjects(operator, cache)
         self._runs: dict[ObjectKey, _RunningReconcile] = {}
         """The running reconciles, by owner."""
         self._following: dict[Followed, Callable[[], None]] = {}
@@ -174,6 +176,7 @@ class Controller:
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
             start(self._release_unread(), f"{self.operator.name} releases kinds")
+            start(self._abandoned.run(), f"{self.operator.name} releases objects")
             try:
                 await self._sync()
                 await work(
@@ -287,6 +290,8 @@ class Controller:
         must be seen by the owner that it named.
         """
         version = "" if change.type is EventType.DELETED else change.entry.version
+        if version:
+            self._abandoned.look_at(key, change.entry)
         for owner in dict.fromkeys(self._affected_owners(key, change)):
             run_state = self._runs.get(owner)
             if owner in self._paused and key != owner:

@@ -322,3 +322,45 @@ async def test_an_owner_held_by_another_finalizer_is_reconciled_until_it_is_gone
         )
         await eventually(lambda: env.exists(env.workload))
         await env.delete()
+
+
+@pytest.mark.promise("held-objects", runs="2 kinds of deletion on a real API server, with its controllers")
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("foreground", id="in the foreground"),
+        pytest.param("namespace", id="with its namespace"),
+    ],
+)
+async def test_the_clean_up_finds_what_is_held_for_it(env: Env, envtest_controllers: RunControllers, how: str) -> None:
+    databases = Databases()
+    settings = ObjectKey("v1", "ConfigMap", "web", env.namespace)
+    found: list[bool] = []
+
+    def holding(owner: Shop) -> Component:
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": env.namespace}}
+        resource = configmap.Builder({**made, "data": {"motto": owner.spec.motto}}).build()
+        new = component.Builder("web", condition_type="WebReady")
+        return new.with_resource(resource, held_for_cleanup=True).build()
+
+    async def look() -> None:
+        found.append(await env.exists(settings))
+
+    databases.before_drop = look
+    declared = replace(operator(databases), components=holding)
+    options = ManagerOptions(listen=None, namespaces=[env.namespace])
+    # A role in the namespace would go before the owner, and with it the rights of the operator.
+    controllers = (ControllerName.GARBAGE_COLLECTOR, ControllerName.NAMESPACE)
+    with envtest_controllers(*controllers):
+        async with running(env.admin, declared, options=options):
+            await env.create()
+            await eventually(lambda: env.exists(settings))
+            if how == "foreground":
+                await env.kubectl(
+                    "delete", "shops.deletion.example.com", "corner", "--cascade=foreground", "--timeout=600s"
+                )
+            else:
+                await env.kubectl("delete", "namespace", env.namespace, "--timeout=600s")
+            assert databases.dropped
+            assert found == [True, True]
+            assert not await env.exists(settings)

@@ -1,0 +1,92 @@
+"""Objects that the clean-up of an owner needs, such as a Secret with credentials, and the finalizer that holds them.
+
+Without it, the garbage collector deletes them beside the owner if the owner is deleted in the foreground, and the
+namespace controller in whatever order it comes to them.
+
+An annotation of the owner records them, before the finalizer is set. So they are released although the component does
+not register them any more, and no object gets a finalizer that no reconcile would remove.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
+
+from ocf.cluster import PatchOptions, PatchType
+from ocf.component.model.holds import hold_finalizer, record_annotation
+from ocf.component.model.ownership import finalizers_of, is_ending
+from ocf.errors import ConflictError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.component.context import ReconcileContext
+
+__all__ = ["is_owner_ending", "release", "release_object", "update"]
+
+_TRIES: Final = 5
+
+
+async def update(context: ReconcileContext, wanted: frozenset[ObjectKey]) -> None:
+    """Record which objects are held for an owner from now on, and release the others."""
+    named = {key.unversioned for key in wanted}
+    dropped = frozenset(key for key in context.held if key.unversioned not in named)
+    if not wanted <= context.held:
+        await _record(context, wanted | dropped)
+    if dropped:
+        await release(context, dropped)
+        await _record(context, wanted)
+    context.held = wanted
+
+
+async def is_owner_ending(context: ReconcileContext) -> bool:
+    """Return whether the owner is being deleted, which its cached state may not say yet.
+
+    Each kind has a watch of its own, so a deletion in the foreground may be seen at the objects before it is seen at
+    their owner. The API server is asked by a patch that changes nothing.
+    """
+    owner = context.owned_by
+    asking = PatchOptions(patch_type=PatchType.MERGE, field_manager=owner.field_manager("finalizer"), dry_run=True)
+    return is_ending(await context.cluster.patch(owner.key, {"metadata": {"uid": owner.uid}}, asking))
+
+
+async def release(context: ReconcileContext, keys: Collection[ObjectKey]) -> None:
+    """Remove the finalizer from objects, unless another owner controls them now."""
+    for key in sorted(keys):
+        await release_object(context.cluster, key, context.owned_by.operator, context.owned_by.foreign_controller)
+
+
+async def release_object(cluster: Cluster, key: ObjectKey, operator: str, keep: Callable[[Manifest], object]) -> None:
+    """Remove the finalizer from an object, unless it is gone or has to be kept."""
+    name = hold_finalizer(operator)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            live = await cluster.get(key)
+            finalizers = finalizers_of(live)
+            if name not in finalizers or keep(live):
+                return
+            # Without the version, a patch would also remove the finalizers that others have set meanwhile.
+            metadata = {
+                "resourceVersion": live["metadata"]["resourceVersion"],
+                "finalizers": [each for each in finalizers if each != name],
+            }
+            options = PatchOptions(patch_type=PatchType.MERGE, field_manager=f"{operator}/release")
+            await cluster.patch(key, {"metadata": metadata}, options)
+        except NotFoundError:
+            return
+        except ConflictError:
+            if not tries_left:
+                raise
+        else:
+            return
+
+
+async def _record(context: ReconcileContext, keys: Collection[ObjectKey]) -> None:
+    """Store the names of the held objects in the owner; without any, the annotation is removed."""
+    owner = context.owned_by
+    value = json.dumps(sorted(keys)) if keys else None
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=owner.field_manager("finalizer"))
+    # The uid keeps it from a new owner of the same name. It is ours alone, so the version does not matter.
+    metadata = {"uid": owner.uid, "annotations": {record_annotation(owner.operator): value}}
+    context.owner_changed(await context.cluster.patch(owner.key, {"metadata": metadata}, options))

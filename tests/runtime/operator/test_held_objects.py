@@ -1,0 +1,294 @@
+"""Objects that `on_delete` needs are there until it has succeeded, however their owner is deleted.
+
+Publicly reported of other operators: credentials that go first, and namespaces that never end
+(https://github.com/1Password/onepassword-operator/issues/55, https://github.com/Azure/azure-service-operator/issues/4679,
+https://github.com/banzaicloud/koperator/issues/414, https://github.com/kubermatic/kubermatic/issues/4388).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from ocf import component
+from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation
+from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
+from ocf.component.deletion import SKIP_CLEANUP
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap, secret
+from ocf.runtime.operator import ManagerOptions, Operator, running
+from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
+
+from .conftest import NAMESPACE, SECOND, SHOPS, Env, RunTest, Shop, key_of, new_cluster, shop
+from .test_deletion import TIMING
+
+LOGIN: Final = ObjectKey("v1", "Secret", "corner-login", NAMESPACE)
+OTHER: Final = ObjectKey("v1", "ConfigMap", "corner-other", NAMESPACE)
+HOLD: Final = "shops.ocf.dev/held-for-cleanup"
+RECORD: Final = "shops.ocf.dev/held-objects"
+MERGE: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl")
+
+
+def made(key: ObjectKey, **content: Any) -> Manifest:
+    metadata = {"name": key.name, "namespace": key.namespace}
+    return {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata, **content}
+
+
+@dataclass
+class Database:
+    """A database outside of the cluster, which is dropped with the password of the Secret.
+
+    Attributes:
+        found: Whether each call of `drop` has found the Secret.
+        pending: How many calls do not finish.
+        holds: Whether the Secret is held.
+        registers: Whether the component registers it.
+    """
+
+    found: list[bool] = field(default_factory=list)
+    pending: int = 2
+    holds: bool = True
+    registers: bool = True
+
+    def components(self, _: Shop) -> Component:
+        login = secret.Builder(made(LOGIN, stringData={"password": "hunter2"})).build()
+        builder = component.Builder("web", condition_type="WebReady").with_resource(
+            configmap.Builder(made(OTHER, data={"motto": "open"})).build()
+        )
+        if self.registers:
+            builder = builder.with_resource(login, held_for_cleanup=self.holds)
+        return builder.build()
+
+    async def drop(self, _: Shop, context: ReconcileContext, cluster: Cluster) -> CleanupPending | None:
+        del context
+        try:
+            await cluster.get(LOGIN)
+        except NotFoundError:
+            self.found.append(False)
+        else:
+            self.found.append(True)
+        return CleanupPending(10 * SECOND) if len(self.found) <= self.pending else None
+
+    def declared(self, **changed: Any) -> dict[str, Any]:
+        return {"components": self.components, "on_delete": self.drop, **changed}
+
+
+async def hold_of(env: Env) -> list[str]:
+    found: list[str] = (await env.cluster.get(LOGIN))["metadata"].get("finalizers", [])
+    return found
+
+
+async def delete(cluster: Cluster, how: str) -> None:
+    if how == "namespace":
+        await cluster.delete(ObjectKey("v1", "Namespace", NAMESPACE))
+    else:
+        await cluster.delete(key_of(), DeleteOptions(propagation=Propagation(how)))
+
+
+HOW: Final = [
+    pytest.param("Background", id="in the background"),
+    pytest.param("Foreground", id="in the foreground"),
+    pytest.param("Orphan", id="orphaning its objects"),
+    pytest.param("namespace", id="with its namespace"),
+]
+
+
+@pytest.mark.promise("held-objects", runs="4 kinds of deletion in 2 orders")
+@pytest.mark.parametrize("order", DeletionOrder)
+@pytest.mark.parametrize("how", HOW)
+def test_the_clean_up_finds_what_is_held_for_it(run_test: RunTest, how: str, order: DeletionOrder) -> None:
+    async def test(env: Env) -> None:
+        database = Database()
+        async with env.operating(**database.declared(deletion_order=order)):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            assert await hold_of(env) == [HOLD]
+            await delete(env.cluster, how)
+            await asyncio.sleep(300)
+            assert database.found == [True] * 3
+            assert not await env.is_present(key_of())
+            if how == "Orphan":
+                assert await hold_of(env) == []
+            else:
+                assert not await env.is_present(LOGIN)
+                assert not await env.is_present(OTHER)
+            if how == "namespace":
+                assert not await env.is_present(ObjectKey("v1", "Namespace", NAMESPACE))
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("how", ["Foreground", "namespace"])
+def test_without_the_option_it_is_gone_by_then(run_test: RunTest, how: str) -> None:
+    """What the page says of a foreground deletion and of a namespace."""
+
+    async def test(env: Env) -> None:
+        database = Database(holds=False)
+        async with env.operating(**database.declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            await delete(env.cluster, how)
+            await asyncio.sleep(300)
+            assert database.found[-1] is False
+
+    run_test(test)
+
+
+def test_a_reconcile_of_an_owner_with_held_objects_sends_no_request(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        database = Database()
+        async with env.operating(**database.declared(resync=100 * SECOND)):
+            await env.create(shop())
+            await asyncio.sleep(10)
+            env.forget()
+            await asyncio.sleep(1000)
+            assert env.gateway.requests == []
+        env.forget()
+        async with env.operating(**database.declared()):
+            await asyncio.sleep(100)
+            assert env.gateway.writes == []
+
+    run_test(test)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"registers": False}, id="the component does not register it any more"),
+        pytest.param({"holds": False}, id="the option is removed"),
+    ],
+)
+@pytest.mark.promise("held-objects", runs="2 ways to hold it no longer")
+def test_what_is_not_held_any_more_is_released(run_test: RunTest, changed: dict[str, bool]) -> None:
+    async def test(env: Env) -> None:
+        async with env.operating(**Database().declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+        database = Database(holds=changed.get("holds", True), registers=changed.get("registers", True))
+        async with env.operating(**database.declared()):
+            await asyncio.sleep(5)
+            assert await hold_of(env) == []
+            owner = await env.cluster.get(key_of())
+            assert RECORD not in owner["metadata"].get("annotations", {})
+            assert owner["metadata"]["finalizers"] == ["shops.ocf.dev/cleanup-external"]
+
+    run_test(test)
+
+
+def test_it_is_released_if_the_operator_has_no_on_delete_any_more(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        database = Database()
+        async with env.operating(**database.declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+        async with env.operating(**database.declared(on_delete=None)):
+            await asyncio.sleep(5)
+            assert await hold_of(env) == []
+            assert "finalizers" not in (await env.cluster.get(key_of()))["metadata"]
+
+    run_test(test)
+
+
+def test_a_held_object_that_a_user_deletes_is_made_again(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        async with env.operating(**Database().declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            before = (await env.cluster.get(LOGIN))["metadata"]["uid"]
+            await env.cluster.delete(LOGIN)
+            await asyncio.sleep(5)
+            after = await env.cluster.get(LOGIN)
+            assert after["metadata"]["uid"] != before
+            assert "deletionTimestamp" not in after["metadata"]
+            assert await hold_of(env) == [HOLD]
+
+    run_test(test)
+
+
+def test_skipping_the_clean_up_releases_it(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        database = Database(pending=1000)
+        async with env.operating(**database.declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            await delete(env.cluster, "namespace")
+            await asyncio.sleep(60)
+            assert await env.is_present(LOGIN)
+            await env.edit(key_of(), {"metadata": {"annotations": {SKIP_CLEANUP: "true"}}})
+            await asyncio.sleep(60)
+            assert not await env.is_present(ObjectKey("v1", "Namespace", NAMESPACE))
+
+    run_test(test)
+
+
+@pytest.mark.promise(
+    "held-objects", runs="an owner without its finalizers, while the operator runs and before its start"
+)
+@pytest.mark.parametrize("when", ["while the operator runs", "before its start"])
+def test_it_is_released_if_its_owner_is_gone_for_good(run_test: RunTest, when: str) -> None:
+    """A user has removed the finalizers of the owner, and the clean-up never ran."""
+
+    async def test(env: Env) -> None:
+        async def lose_the_owner() -> None:
+            await env.edit(key_of(), {"metadata": {"finalizers": None}})
+            await env.cluster.delete(key_of())
+            await env.cluster.collect_garbage()
+
+        database = Database()
+        declared = database.declared(owns=[("v1", "Secret")])
+        async with env.operating(**declared):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            if when == "while the operator runs":
+                # Before the operator sets them again.
+                metadata = {"metadata": {"finalizers": None}}
+                await env.cluster.delete(key_of())
+                await env.cluster.patch(key_of(), metadata, MERGE)
+                await asyncio.sleep(60)
+                assert not await env.is_present(LOGIN)
+                return
+        await lose_the_owner()
+        assert await env.is_present(LOGIN)
+        async with env.operating(**declared):
+            await asyncio.sleep(60)
+            assert not await env.is_present(LOGIN)
+
+    run_test(test)
+
+
+@pytest.mark.promise("held-objects", runs="4 disturbances of each write, for 2 kinds of deletion")
+@pytest.mark.parametrize("how", ["Foreground", "Background"])
+def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(how: str) -> None:
+    database = Database(pending=0)
+    direct: list[Cluster] = []
+
+    async def begun() -> Cluster:
+        direct[:] = [cluster] = [await new_cluster()]
+        await cluster.create(shop(), field_manager="kubectl")
+        return cluster
+
+    async def operate(cluster: Cluster) -> None:
+        operator = Operator(
+            name="shops", owner=SHOPS, components=database.components, on_delete=database.drop, workers=1
+        )
+        options = ManagerOptions(listen=None, events=False, clock=LoopClock(), cache_timing=TIMING)
+        async with running(cluster, operator, options=options):
+            await asyncio.sleep(60)
+            try:
+                owner = await direct[0].get(key_of())
+            except NotFoundError:
+                return
+            if "deletionTimestamp" not in owner["metadata"]:
+                await delete(direct[0], how)
+            await asyncio.sleep(120)
+
+    async def main() -> None:
+        report = await crash_at_each_write(begun, operate)
+        report.assert_same()
+        assert all(database.found)
+
+    run_in_virtual_time(main())
