@@ -265,8 +265,7 @@ class ReconcileContext:
     def _claim(self, name: str, *, assigned: bool = False) -> str:
         """Record that this operator sets a condition; return a problem if another one of the process does already."""
         owner = self.owned_by
-        cache = self._cluster.apply_cache
-        other = cache.claim_condition(owner.key, owner.uid, owner.operator, name, assigned=assigned)
+        other = self._cluster.apply_cache.claim_condition(owner.key, owner.uid, owner.operator, name, assigned=assigned)
         if not other:
             self._claimed.add(name)
             return ""
@@ -342,10 +341,7 @@ class ReconcileContext:
         return self._open_changes.changed_types
 
     def clear_failure(self, name: str) -> None:
-        """Remove a condition that `fail` has set in an earlier reconcile; one that was set in this reconcile stays.
-
-        A type with the name of this operator is its own, so it is removed whatever another client has made of it.
-        """
+        """Remove a condition that `fail` set earlier, and that of our own whatever other clients have made of it."""
         self._open_changes.remove_failure(name, whatever=name.startswith(f"{self.owned_by.operator}/"))
 
     def shows(self, problem: str) -> bool:
