@@ -14,8 +14,9 @@ from ocf.component.apply.adoption import adoption_event, adoption_problem, is_ow
 from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.handover import DesiredStates, FieldHandover
+from ocf.component.apply.leftovers import leftover_problem, record_kept
 from ocf.component.apply.server_defaults import claim_defaults
-from ocf.component.apply.takeover import Takeover, takeover_event
+from ocf.component.apply.takeover import Takeover, removed_fields, takeover_event
 from ocf.component.author_code import call_with_timeout
 from ocf.component.model.holds import with_hold
 from ocf.component.model.ownership import Owner, is_ending, sendable
@@ -46,10 +47,9 @@ from ocf.errors import (
     ReconcileError,
 )
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import ManagedFields, fields_path, union
+from ocf.objects.managed_fields import fields_path
 from ocf.objects.manifest import split_api_version
-from ocf.objects.owned_paths import dropped_fields, is_below, path_label
-from ocf.objects.paths import get_field
+from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
@@ -236,11 +236,14 @@ class Applier:
             waiting = f'namespace "{self._key.namespace}" is being deleted: {self._entry.identity} is not created'
             return ApplyResult(live or {}, ApplyOperation.NONE, Why.NAMESPACE_ENDING, waiting=waiting)
         cause = without_values(error) if self._has_secrets and isinstance(error, ApiError) else error
-        if live is None or not isinstance(error, ApiError) or not immutable_fields(error):
+        if live is None or not isinstance(error, ApiError):
             raise self._failed("apply", cause) from cause
-        changed = (drift.path for drift in self._compare(desired, live, b"")[1])
-        text = immutable_problem(error, changed, quotes=not self._has_secrets)
-        raise self._failed("apply", ConfigError(text)) from cause
+        if immutable_fields(error):
+            changed = (drift.path for drift in self._compare(desired, live, b"")[1])
+            text = immutable_problem(error, changed, quotes=not self._has_secrets)
+            raise self._failed("apply", ConfigError(text)) from cause
+        left = leftover_problem(error, desired, live, self._manager)
+        raise self._failed("apply", ConfigError(f"{cause}; {left}") if left else cause) from cause
 
     async def _adopted(self, live: Manifest | None) -> Manifest | None:
         """Return an object that is adopted when it is applied; None for one that does not exist, or is ours already."""
@@ -260,19 +263,14 @@ class Applier:
             return after, ()
         self._note(intent, after)
         if found.strangers:
-            event = takeover_event(self._context.owned_by, after, found, self._removed(fields, desired, after))
+            removed = removed_fields(fields, desired, after, self._manager, ignored=self._ignored_places)
+            event = takeover_event(self._context.owned_by, after, found, removed)
             self._context.recorder.happened(event)
         return after, found.reasons
 
-    def _removed(self, fields: Manifest, desired: Manifest, live: Manifest) -> list[str]:
-        """Return which of the fields that were taken over the next apply removes."""
-        others = [entry for entry in ManagedFields.of(live).entries if entry.manager.name != self._manager]
-        kept, ignored = union(*(entry.fields for entry in others)), [fields_path(path) for path in self._ignore_fields]
-        return [
-            path_label(path)
-            for path in dropped_fields(fields, desired)
-            if get_field(kept, path) is None and not is_below(path, ignored)
-        ]
+    @property
+    def _ignored_places(self) -> list[tuple[str, ...]]:
+        return [fields_path(path) for path in self._ignore_fields]
 
     @property
     def _waiting(self) -> str:
@@ -341,6 +339,8 @@ class Applier:
                 raise
             await OwnedObjectDeleter(self._component, self._context).delete_for_recreation(live, desired)
             return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
+        if live is not None and any(drift.why is Why.NO_LONGER_DECLARED for drift in reasons):
+            record_kept(self._context, self._component, (live, desired, answer), left=self._ignored_places)
         self._remember(desired, answer, repeated=repeated)
         self._note(intent, answer)
         if live is None:

@@ -13,12 +13,12 @@ claimed, which a server sets again if it is still its default.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.component.apply.deleter import immutable_fields
 from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
+from ocf.component.apply.rejected_fields import field_steps, places
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields, union
@@ -32,7 +32,6 @@ __all__ = ["claim_defaults", "contradicting_defaults"]
 
 _FORBIDDEN: Final = "FieldValueForbidden"
 _CONTRADICTED: Final = frozenset({_FORBIDDEN, "FieldValueInvalid"})
-_STEPS: Final = re.compile(r"\[[^\]]*\]|[^.\[]+")
 
 
 async def claim_defaults(
@@ -41,8 +40,8 @@ async def claim_defaults(
     """Become the owner of the defaults that a rejected apply contradicts; return whether there are any."""
 
     async def decide(whole: Manifest) -> OwnershipChange | None:
-        places = contradicting_defaults(error, desired, whole)
-        return OwnershipChange(_with_fields(whole, manager, places), {}) if places else None
+        defaults = contradicting_defaults(error, desired, whole)
+        return OwnershipChange(_with_fields(whole, manager, defaults), {}) if defaults else None
 
     if immutable_fields(error) or not contradicting_defaults(error, desired, live):
         return False
@@ -66,32 +65,15 @@ def contradicting_defaults(error: InvalidError, desired: Manifest, live: Manifes
     owned = union(*(entry.fields for entry in ManagedFields.of(live).entries))
     found: dict[OwnedPath, None] = {}
     for cause in error.causes:
-        steps = _STEPS.findall(cause.field)
+        steps = field_steps(cause.field)
         *parents, name = steps or [""]
         if cause.reason in _CONTRADICTED:
-            found |= dict.fromkeys(_places(live, owned, steps))
+            found |= dict.fromkeys(places(live, owned, steps))
         if cause.reason == _FORBIDDEN and parents:
-            for parent in _places(live, owned, parents):
+            for parent in places(live, owned, parents):
                 if value_at(desired, (*parent, f"f:{name}")) is not ABSENT:
                     found |= dict.fromkeys(_members(live, parent))
     return [at for at in found if get_field(owned, at) is None and value_at(desired, at) is ABSENT]
-
-
-def _places(live: Any, owned: Manifest, steps: Sequence[str], above: OwnedPath = ()) -> Iterator[OwnedPath]:
-    """Yield the places of a field, in every entry of the lists on the way.
-
-    A cause has the positions of the entries in the rejected object, which may be others in the live one.
-    """
-    if not steps:
-        yield above
-    elif steps[0].startswith("["):
-        for key in owned:
-            item = value_at(live, (key,)) if key.startswith("k:") else ABSENT
-            if item is not ABSENT:
-                yield from _places(item, owned[key], steps[1:], (*above, key))
-    elif isinstance(live, Mapping) and steps[0] in live:
-        step = f"f:{steps[0]}"
-        yield from _places(live[steps[0]], owned.get(step) or {}, steps[1:], (*above, step))
 
 
 def _members(live: Manifest, parent: OwnedPath) -> Iterator[OwnedPath]:
@@ -102,12 +84,12 @@ def _members(live: Manifest, parent: OwnedPath) -> Iterator[OwnedPath]:
             yield (*parent, f"f:{name}")
 
 
-def _with_fields(live: Manifest, manager: str, places: Sequence[OwnedPath]) -> list[Manifest]:
-    """Return the entries of `managedFields` with a manager that has applied these places, too."""
+def _with_fields(live: Manifest, manager: str, more: Sequence[OwnedPath]) -> list[Manifest]:
+    """Return the entries of `managedFields` with a manager that has applied more fields."""
     managed = ManagedFields.of(live)
     fields = managed.owned_by(manager)
     claimed = fields or {}
-    for place in places:
+    for place in more:
         claimed = with_field(claimed, list(place), {})
     if fields is None:
         # An entry without a time gets the time of the request.

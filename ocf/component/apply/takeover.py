@@ -19,6 +19,7 @@ There are three kinds of former writers:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,11 +32,13 @@ from ocf.concepts.recorder import Event, Why
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import FieldManager, ManagedFields, ManagedFieldsEntry, union
+from ocf.objects.owned_paths import OwnedPath, dropped_fields, is_below, path_label
+from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
 
-__all__ = ["FormerWriters", "Takeover", "other_applier", "takeover_event", "with_managers_renamed"]
+__all__ = ["FormerWriters", "Takeover", "other_applier", "removed_fields", "takeover_event", "with_managers_renamed"]
 
 _APPLY: Final = "Apply"
 _STATUS: Final = "f:status"
@@ -114,6 +117,7 @@ class Takeover:
         self._owner = context.owned_by
         self._named = named
         self._unowned = unowned
+        self._has_asked = False
         self._alive: frozenset[str] | None = None
 
     async def find(self, live: Manifest) -> FormerWriters:
@@ -131,7 +135,9 @@ class Takeover:
         found: dict[FieldManager, str] = {}
         for name in _appliers(live):
             manager, other = FieldManager(name, _APPLY, ""), self._owner.other_uid_of(name)
-            if other is not None and manager not in named and (other.uid in earlier or await self._is_gone(other.uid)):
+            if other is None or manager in named:
+                continue
+            if other.uid in earlier or (self._is_exclusive(live) and await self._is_gone(other.uid)):
                 found[manager] = self._ours(is_second=other.is_second)
         return FormerWriters(moved, found, named)
 
@@ -176,24 +182,38 @@ class Takeover:
             and _without_status(entry)
         }
 
-    async def _is_gone(self, uid: str) -> bool:
-        """Return whether it is certain that no owner with a uid exists.
+    def _is_exclusive(self, live: Manifest) -> bool:
+        """Return whether only owners in the namespace of this one, or cluster-scoped ones, may own an object.
 
-        Only owners in the namespace of this one, or cluster-scoped ones, may own the same object; without an owner
-        reference, those of every namespace may share it.
+        Without an owner reference, those of every namespace may share it.
         """
-        if self._unowned:
-            return False
-        if self._alive is None:
-            key = self._owner.key
-            try:
-                found = await self._context.unobserved.list(
-                    key.api_version, key.kind, ListOptions(namespace=key.namespace)
-                )
-            except ForbiddenError:
-                return False
-            self._alive = frozenset(str(one["metadata"]["uid"]) for one in found.items)
-        return uid not in self._alive
+        namespace = self._owner.key.namespace
+        return not self._unowned and (not namespace or live["metadata"].get("namespace") == namespace)
+
+    async def _is_gone(self, uid: str) -> bool:
+        """Return whether it is certain that no owner with a uid exists in the namespace of this one."""
+        if not self._has_asked:
+            self._has_asked = True
+            key, options = self._owner.key, ListOptions(namespace=self._owner.key.namespace)
+            with suppress(ForbiddenError):
+                found = await self._context.unobserved.list(key.api_version, key.kind, options)
+                self._alive = frozenset(str(one["metadata"]["uid"]) for one in found.items)
+        return self._alive is not None and uid not in self._alive
+
+
+def removed_fields(
+    fields: Manifest, desired: Manifest, live: Manifest, manager: str, *, ignored: Collection[OwnedPath]
+) -> list[str]:
+    """Return which of the fields that were taken over the next apply removes.
+
+    Args:
+        live: The object after the takeover.
+        manager: Our field manager.
+    """
+    others = [entry for entry in ManagedFields.of(live).entries if entry.manager.name != manager]
+    kept = union(*(entry.fields for entry in others))
+    dropped = (path for path in dropped_fields(fields, desired) if not is_below(path, ignored))
+    return [path_label(path) for path in dropped if get_field(kept, path) is None]
 
 
 def takeover_event(owner: Owner, live: Manifest, found: FormerWriters, removed: Sequence[str]) -> Event:

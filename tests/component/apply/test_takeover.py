@@ -24,7 +24,7 @@ from ocf.component.apply.takeover import with_managers_renamed
 from ocf.component.model.former_managers import taken_label
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
-from ocf.errors import BuildError, ConfigError, ReconcileError
+from ocf.errors import BuildError, ConfigError, ForbiddenError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.managed_fields import FieldManager, ManagedFields
 from ocf.primitives import deployment, hpa
@@ -124,13 +124,27 @@ class TestNamedManagers:
     async def test_a_field_that_both_have_set_goes_when_it_is_dropped(
         self, env: Env, config_map: Callable[..., StaticKind], operation: str
     ) -> None:
-        """Without the option, it stays for ever."""
+        """Without the option, it stays, and an event says so."""
         await by_client(env, settings(a="1", b="2"), operation=operation)
         await reconcile(env, of(config_map(a="1", b="2")))
-        await reconcile(env, of(config_map(a="1")))
+        events = await reconcile(env, of(config_map(a="1")))
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1", "b": "2"}
+        (note,) = [event.note for event in events.found if event.reason == "FieldsKept"]
+        assert note == (
+            "ConfigMap 'settings' keeps data.b, no longer declared, because \"former\" has set it, too: "
+            "if that is a former writer, name it with with_former_managers"
+        )
         await reconcile(env, of(config_map(a="1"), former=("former",)))
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_no_event_names_what_stays_on_purpose(
+        self, env: Env, fixed_web: deployment.Resource, web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        """The replica count is handed over to the autoscaler."""
+        await reconcile(env, of(fixed_web))
+        events = await reconcile(env, of(web, web_hpa))
+        assert await env.replicas() == 4
+        assert [event.reason for event in events.found if event.reason == "FieldsKept"] == []
 
     async def test_nothing_is_written_afterwards(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         await by_client(env, settings(a="1", b="2"), operation="Update")
@@ -284,8 +298,12 @@ class TestWorkloads:
         ours["spec"]["template"]["spec"]["containers"].append({"name": "proxy", "image": "proxy:2"})
         await reconcile(env, of(deployment.Builder(ours)))
         last = of(deployment.Builder(web_base))
-        with pytest.raises(ReconcileError, match="Required value"):
+        with pytest.raises(ReconcileError, match="Required value") as raised:
             await reconcile(env, last)
+        assert raised.value.problem.endswith(
+            '; spec.template.spec.containers[name=proxy] is not declared, and belongs in part to "former": '
+            "if that is a former writer, name it with with_former_managers"
+        )
         await reconcile(env, last, former=("former",))
         containers = (await env.cluster.get(env.web))["spec"]["template"]["spec"]["containers"]
         assert [one["name"] for one in containers] == ["web"]
@@ -352,18 +370,28 @@ def test_the_status_of_a_kind_without_a_subresource_stays_apart() -> None:
     ]
 
 
+EARLIER: Final = "earlier-uid"
+
+
+async def restore(env: Env, *, refers: bool) -> None:
+    """Write the ConfigMap as a restore from a backup leaves it: as a component of an earlier owner has applied it."""
+    made = settings(a="1", b="2")
+    if refers:
+        owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "demo", "uid": EARLIER}
+        made["metadata"]["ownerReferences"] = [owner | {"controller": True, "blockOwnerDeletion": True}]
+    await env.cluster.apply(made, field_manager=f"ocf/Shop/web/{EARLIER}")
+
+
 class TestEarlierOwners:
     @staticmethod
-    async def recreate_owner(env: Env) -> str:
-        """Delete the owner, keep its objects, and create it again, as a restore from a backup does."""
-        uid: str = (await env.owner_manifest())["metadata"]["uid"]
+    async def recreate_owner(env: Env) -> None:
+        """Delete the owner, keep its objects, and create it again."""
         await env.cluster.delete(env.owner, DeleteOptions(propagation=Propagation.ORPHAN))
         live = await env.cluster.get(env.owner) if await env.exists(env.owner) else None
         if live is not None and live["metadata"].get("finalizers"):
             # Without the garbage collector, the finalizer of the orphaning stays.
             await env.change(env.owner, metadata={"finalizers": None})
         await env.cluster.create(SHOP, field_manager="user")
-        return uid
 
     @pytest.mark.promise(
         "former-writers", runs="an owner with another uid, with and without a reference to the old one"
@@ -372,20 +400,28 @@ class TestEarlierOwners:
     async def test_what_an_earlier_uid_has_set_becomes_ours(
         self, env: Env, config_map: Callable[..., StaticKind], refers: bool
     ) -> None:
-        await reconcile(env, of(config_map(a="1", b="2")))
-        old = await self.recreate_owner(env)
-        if not refers:
-            await env.change(SETTINGS, metadata={"ownerReferences": None})
+        await restore(env, refers=refers)
         events = await reconcile(env, of(config_map(a="1")))
         live = await env.cluster.get(SETTINGS)
         assert live["data"] == {"a": "1"}
-        assert [one["uid"] for one in live["metadata"]["ownerReferences"]] != [old]
+        (reference,) = live["metadata"]["ownerReferences"]
+        assert reference["uid"] == (await env.owner_manifest())["metadata"]["uid"]
         assert list(await managers(env, SETTINGS)) == [("ocf/Shop/web", "Apply")]
         assert len(events.notes) == 1
-        assert f"taken over from ocf/Shop/web/{old}" in events.notes[0]
+        assert f"taken over from ocf/Shop/web/{EARLIER}" in events.notes[0]
         env.cluster.requests.clear()
         await reconcile(env, of(config_map(a="1")))
         assert env.cluster.requests.writes == 0
+
+    @pytest.mark.parametrize("refers", [True, False], ids=["with a reference to the old uid", "without any reference"])
+    async def test_without_the_right_to_list_owners_a_reference_shows_that_the_old_one_is_gone(
+        self, env: Env, config_map: Callable[..., StaticKind], refers: bool
+    ) -> None:
+        await restore(env, refers=refers)
+        forbidden = ForbiddenError("shops is forbidden", code=403, reason="Forbidden")
+        denied = faults.rejected(forbidden, kind="Shop", verbs=[Verb.LIST])
+        await reconcile(env, of(config_map(a="1")), cluster=FaultyCluster(env.cluster, [denied]))
+        assert (await env.cluster.get(SETTINGS))["data"] == ({"a": "1"} if refers else {"a": "1", "b": "2"})
 
     async def test_another_component_of_the_earlier_owner_is_taken_over(
         self, env: Env, config_map: Callable[..., StaticKind]
@@ -418,6 +454,16 @@ class TestEarlierOwners:
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1", "theirs": "1"}
         await reconcile(env, of(config_map(a="1"), unowned=True), former=("ocf/Shop/web/*",))
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_a_cluster_scoped_object_is_not_taken_over(self, env: Env, cluster_role: StaticKind) -> None:
+        """Owners of other namespaces may apply it as well."""
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "viewer"}}
+        theirs = role | {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
+        theirs["metadata"] = {"name": "viewer", "labels": {"theirs": "1"}}
+        await env.cluster.apply(theirs, field_manager="ocf/Shop/web/uid-of-another-namespace")
+        await reconcile(env, of(cluster_role))
+        live = await env.cluster.get(ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer"))
+        assert live["metadata"]["labels"] == {"theirs": "1"}
 
     async def test_the_replicas_that_an_earlier_owner_handed_over_stay(
         self, env: Env, fixed_web: deployment.Resource, web: deployment.Resource, web_hpa: hpa.Resource

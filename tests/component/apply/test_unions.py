@@ -17,7 +17,8 @@ import pytest
 
 from ocf import component
 from ocf.component import diff
-from ocf.errors import ReconcileError
+from ocf.component.apply.server_defaults import claim_defaults
+from ocf.errors import InvalidError, ReconcileError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.managed_fields import ManagedFields
 from ocf.primitives import unstructured
@@ -396,10 +397,18 @@ class TestSequence:
             await env.reconcile(of(RECREATE, "union"))
         live = await env.cluster.get(DEPLOYMENT)
         assert live["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == 3
-        assert [entry.manager.name.partition("/")[0] for entry in ManagedFields.of(live).entries] == [
-            "ocf",
-            "kubectl-edit",
-        ]
+        ours, theirs = ManagedFields.of(live).entries
+        assert (ours.manager.name.partition("/")[0], theirs.manager.name) == ("ocf", "kubectl-edit")
+        assert not ours.owns(("spec", "strategy"))
+
+    async def test_nothing_is_claimed_if_a_field_is_immutable(self, env: Env) -> None:
+        """The same apply would be rejected again."""
+        await env.reconcile(of(workload("Deployment"), "union"))
+        before = await env.cluster.get(DEPLOYMENT)
+        cause = StatusCause("FieldValueForbidden", "Forbidden: field is immutable", "spec.strategy.rollingUpdate")
+        error = InvalidError("is invalid", causes=(cause,))
+        assert not await claim_defaults(env.cluster, before, RECREATE, "ours", error)
+        assert await env.cluster.get(DEPLOYMENT) == before
 
     async def test_a_diff_shows_the_object_without_the_default(self, env: Env) -> None:
         await env.reconcile(of(workload("Deployment"), "union"))

@@ -13,7 +13,7 @@ from ocf import component
 from ocf.component import Component, ReconcileContext
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
@@ -111,6 +111,20 @@ def test_any_function_from_an_owner_to_components_is_taken(run_test: RunTest, fu
         assert [kind for _, kind in env.gateway.writes if kind != "Event"] == ["ConfigMap", "Service", "Shop"]
 
     run_test(test)
+
+
+async def test_an_operator_takes_over_the_field_managers_that_it_names() -> None:
+    cluster = await new_cluster()
+    live = await cluster.create(shop(), field_manager="kubectl")
+    key = ObjectKey("v1", "ConfigMap", f"{key_of().name}-settings", key_of().namespace)
+    metadata = {"name": key.name, "namespace": key.namespace}
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"theirs": "1"}}
+    await cluster.create(theirs, field_manager="former")
+    operator = declared(former_managers=["former"])
+    await reconcile_owner(operator, live, cluster, clock=LoopClock(), recorder=NullRecorder())
+    assert "theirs" not in (await cluster.get(key))["data"]
+    with pytest.raises(BuildError, match=r'the pattern "\*" matches every field manager'):
+        declared(former_managers=["*"])
 
 
 async def passed(operator: Operator[Any], statuses: list[Manifest] | None = None) -> timedelta | None:

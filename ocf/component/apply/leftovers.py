@@ -1,0 +1,107 @@
+"""What an apply cannot remove, because another field manager owns it, too: reported, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
+
+from ocf.component.apply.rejected_fields import field_steps, places
+from ocf.component.model.ownership import SECOND
+from ocf.concepts.recorder import Event
+from ocf.errors import ApiError
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.managed_fields import ManagedFields, union
+from ocf.objects.owned_paths import ABSENT, OwnedPath, dropped_fields, is_below, path_label, value_at
+from ocf.objects.paths import get_field
+
+if TYPE_CHECKING:
+    from ocf.component.context import ReconcileContext
+
+__all__ = ["leftover_problem", "record_kept"]
+
+_REQUIRED: Final = "FieldValueRequired"
+_REMEDY: Final = "if that is a former writer, name it with with_former_managers"
+
+
+def leftover_problem(error: ApiError, desired: Manifest, live: Manifest, manager: str) -> str:
+    """Return what to do if a rejection is about an entry of a list that other field managers still own in part.
+
+    The component does not declare it any more, and its apply removes only what no other manager owns: a container
+    without an image is left.
+
+    Args:
+        manager: Our field manager.
+
+    Returns:
+        A sentence that names the entry and the managers; empty for any other rejection.
+    """
+    managed = ManagedFields.of(live)
+    owned = union(*(entry.fields for entry in managed.entries))
+    found: dict[str, None] = {}
+    names: dict[str, None] = {}
+    for cause in error.causes:
+        if cause.reason != _REQUIRED:
+            continue
+        for place in places(live, owned, field_steps(cause.field)[:-1]):
+            if not place or not place[-1].startswith("k:") or value_at(desired, place) is not ABSENT:
+                continue
+            others = [
+                entry.manager.name
+                for entry in managed.entries
+                if entry.manager.name != manager and get_field(entry.fields, place) is not None
+            ]
+            if others:
+                found[path_label(place)] = None
+                names |= dict.fromkeys(others)
+    if not found:
+        return ""
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"{', '.join(found)} is not declared, and belongs in part to {quoted}: {_REMEDY}"
+
+
+def record_kept(
+    context: ReconcileContext,
+    component: str,
+    objects: tuple[Manifest, Manifest, Manifest],
+    *,
+    left: Collection[OwnedPath],
+) -> None:
+    """Record an event if fields that an apply has dropped stay, because another manager owns them.
+
+    Args:
+        objects: The object before the apply, as it was applied, and after it.
+        left: Fields that are left to other writers on purpose.
+    """
+    (before, desired, answer), owner = objects, context.owned_by
+    ours = owner.field_manager(component), owner.field_manager(component, SECOND)
+    dropped = dropped_fields(ManagedFields.of(before).owned_by(ours[0]) or {}, desired)
+    others = [
+        entry
+        for entry in ManagedFields.of(answer).entries
+        if not entry.manager.subresource and entry.manager.name not in ours
+    ]
+    found: dict[str, None] = {}
+    names: dict[str, None] = {}
+    for path in dropped:
+        if is_below(path, left) or value_at(answer, path) is ABSENT:
+            continue
+        holders = [entry.manager.name for entry in others if get_field(entry.fields, path) is not None]
+        if holders:
+            found[path_label(path)] = None
+            names |= dict.fromkeys(holders)
+    if not found:
+        return
+    key = ObjectKey.of(answer)
+    quoted = ", ".join(f'"{name}"' for name in names)
+    event = Event(
+        owner=owner.key,
+        owner_uid=owner.uid,
+        resource=key,
+        reason="FieldsKept",
+        action="Apply",
+        note=(
+            f"{key.kind} '{key.name}' keeps {', '.join(found)}, no longer declared, because {quoted} has set it, too: "
+            f"{_REMEDY}"
+        ),
+    )
+    context.recorder.happened(event)
