@@ -154,6 +154,33 @@ def test_a_change_has_its_source_and_its_previous_manager(env: Env, diff: Run) -
     assert answer.stdout.replace(env.uid(), "UID") == CHANGED
 
 
+OPERATOR = """
+from ocf.runtime.operator import Operator, OwnerType
+
+shops = Operator(
+    name="ocf",
+    owner=OwnerType("example.com/v1", "Shop", Shop),
+    components=modelled,
+    former_managers=["kubectl"],
+)
+
+
+def zoned(owner):"""
+
+
+def test_the_former_managers_of_an_operator_are_taken_over(
+    env: Env, diff: Run, rewrite: Callable[[str, str], None]
+) -> None:
+    env.create_owner()
+    env.reconcile()
+    env.patch(metadata={"labels": {"theirs": "yes"}})
+    rewrite("def zoned(owner):", OPERATOR)
+    answer = diff("diff", "shop_operator:shops", "--owner", "owner.yaml")
+    assert "metadata.managedFields[manager=kubectl]: taken over" in answer.stdout
+    assert "-    theirs: 'yes'" in answer.stdout
+    assert "+    ocf.dev/taken-over.kubectl: 'true'" in answer.stdout
+
+
 def test_a_write_that_changes_ownership_only(env: Env, diff: Run) -> None:
     env.create_owner()
     env.reconcile()
