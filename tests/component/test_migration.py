@@ -17,7 +17,7 @@ import pytest
 from ocf import component
 from ocf.cluster import ListOptions
 from ocf.component import Component, diff
-from ocf.errors import AlreadyExistsError
+from ocf.errors import AlreadyExistsError, ConflictError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment
 from ocf.testing.envtest import ControllerName
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PAGE: Final = Path(__file__).parents[2] / "docs/operators/migrate.md"
 KOPF: Final = "OpenAPI-Generator"
 GO: Final = "manager"
+_TRIES: Final = 20
 
 
 async def with_kopf(env: Env, desired: Manifest) -> None:
@@ -52,10 +53,15 @@ async def with_controller_runtime(env: Env, desired: Manifest) -> None:
     controller = reference | {"controller": True, "blockOwnerDeletion": True}
     with suppress(AlreadyExistsError):
         await env.cluster.create(desired, field_manager=GO)
-    live = await env.cluster.get(env.web)
-    labels = {**live["metadata"].get("labels", {}), "by": "go"}
-    metadata = {**live["metadata"], "labels": labels, "ownerReferences": [controller]}
-    await env.cluster.update({**live, "metadata": metadata}, field_manager=GO)
+    for _ in range(_TRIES):
+        # The Deployment controller writes annotations and the status meanwhile.
+        with suppress(ConflictError):
+            live = await env.cluster.get(env.web)
+            labels = {**live["metadata"].get("labels", {}), "by": "go"}
+            metadata = {**live["metadata"], "labels": labels, "ownerReferences": [controller]}
+            await env.cluster.update({**live, "metadata": metadata}, field_manager=GO)
+            return
+    raise AssertionError("the Deployment changed before each of the updates")
 
 
 FORMER: Final = [pytest.param(with_kopf, id="kopf"), pytest.param(with_controller_runtime, id="controller-runtime")]
