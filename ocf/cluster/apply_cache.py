@@ -54,6 +54,7 @@ class LastWrite:
         version: The `resourceVersion` of the object after the write.
         reverts: The reverts of this desired state, by field.
         noticed: The fields of which the revert of this write was already detected.
+        budgets: When each budget of writes that restore something is full again, by `Clock.elapsed`.
         owner: Kind, namespace and name of the owner that it was written for, for messages about another owner.
         sent_hash: Hash of what was sent, without the unstored fields, if `desired_hash` is of what was stored.
         unstored: The fields of it that the API server did not store, each as the keys of its path.
@@ -64,6 +65,7 @@ class LastWrite:
     version: str = ""
     reverts: Mapping[str, Reverts] = field(default_factory=dict)
     noticed: frozenset[str] = frozenset()
+    budgets: Mapping[str, timedelta] = field(default_factory=dict)
     owner: str = ""
     sent_hash: bytes = b""
     unstored: frozenset[tuple[str, ...]] = frozenset()

@@ -9,6 +9,12 @@ different fields are not a fight. But all fields that are reverted repeatedly sh
 nothing from reverting several in turn. A write that restores a field for the first time is sent at once, also while
 others wait.
 
+Each object has a budget beside that, a token bucket, which bounds what any pattern of reverts costs: many fields in
+turn, or one field in long intervals. Ten writes that restore something are sent at once, and then one each six minutes.
+
+Our owner reference has a budget of its own, and no other delay. Without the reference, the garbage collector does not
+delete the object with its owner, and an object that has lost it looks as one that was orphaned by request.
+
 A deletion of what we create is such a revert if it comes within a minute, because users delete objects by hand to have
 them made anew. The creation of what we delete is one, too. It makes no difference whether the other writer is a user,
 another controller, or one of our own: another component, owner or operator, or another process of the same operator.
@@ -50,14 +56,17 @@ EXISTENCE: Final = "(existence)"
 OWNER_REFERENCE: Final = "(owner reference)"
 """What is reverted by the removal of our owner reference.
 
-It counts apart, also from a revert of all fields: without it, the garbage collector does not delete the object with its
-owner, so it is restored at once unless exactly this is reverted again and again.
+It counts apart, also from a revert of all fields, and only its budget delays its repair.
 """
 _WHOLE: Final = ("",)
 _TOLERATED_REVERTS: Final = 3
 _REVERT_WINDOW: Final = timedelta(minutes=2)
 _DELETION_WINDOW: Final = timedelta(minutes=1)
 _BACKOFF: Final = ExponentialBackoff(timedelta(minutes=1), timedelta(hours=1), jitter=0)
+# As many as a fight over one field costs in its first hour, so that such a fight leaves writes for other fields.
+_BUDGET: Final = 10
+_BUDGET_PERIOD: Final = timedelta(minutes=6)
+_NEVER: Final = timedelta.min / 2
 
 
 def deletes_of(manager: str) -> str:
@@ -116,7 +125,7 @@ def _times(last: LastWrite, name: str) -> int:
 def _is_soon(last: LastWrite, name: str, elapsed: timedelta) -> bool:
     """Return whether a revert at this time continues those before it."""
     one, window = last.reverts[name], _window(name)
-    if elapsed - one.at <= max(window, _delay(one.times)):
+    if elapsed - one.at <= max(window, _delay(name, one.times)):
         return True
     # A writer that reverts several fields in turn reacts to our last write, whatever that was sent for.
     return elapsed - last.at <= window and _may_continue(last, name, elapsed)
@@ -126,27 +135,52 @@ def _may_continue(last: LastWrite, name: str, elapsed: timedelta) -> bool:
     """Return whether a revert after a write at this time could continue those before it."""
     # Of fields that are reverted in turn, each waits for the writes of the others. The delay doubles, so all delays
     # before the last one are as long together as that one.
-    return elapsed - last.reverts[name].at <= _window(name) + 2 * _delay(_times(last, name))
+    return elapsed - last.reverts[name].at <= _window(name) + 2 * _delay(name, _times(last, name))
 
 
 def _window(name: str) -> timedelta:
     return _DELETION_WINDOW if name == EXISTENCE else _REVERT_WINDOW
 
 
-def _delay(times: int) -> timedelta:
-    tolerated = times < _TOLERATED_REVERTS
+def _delay(name: str, times: int) -> timedelta:
+    tolerated = times < _TOLERATED_REVERTS or name == OWNER_REFERENCE
     return timedelta(0) if tolerated else _BACKOFF.after(times - _TOLERATED_REVERTS + 1)
 
 
 def is_fighting(last: LastWrite, fields: Collection[str] = _WHOLE) -> bool:
-    """Return whether another writer keeps reverting one of these fields."""
-    return any(last.reverts[name].times >= _TOLERATED_REVERTS for name in fields if name in last.reverts)
+    """Return whether another writer keeps reverting one of these fields, or had left no write in the budget."""
+    return any(
+        last.reverts[name].times >= _TOLERATED_REVERTS or _affordable(last, name) > last.at
+        for name in fields
+        if name in last.reverts
+    )
 
 
 def next_write(last: LastWrite, name: str = "") -> timedelta:
     """Return the time of the next allowed write of a field, on the monotonic clock."""
     reverts = last.reverts.get(name)
-    return last.at if reverts is None else last.at + _delay(reverts.times)
+    delay = timedelta(0) if reverts is None else _delay(name, reverts.times)
+    return max(last.at + delay, _affordable(last, name))
+
+
+def _affordable(last: LastWrite, name: str) -> timedelta:
+    """Return when the budget allows the next write that restores a field."""
+    full = last.budgets.get(_budget_of(name))
+    return _NEVER if full is None else full - (_BUDGET - 1) * _BUDGET_PERIOD
+
+
+def _budget_of(name: str) -> str:
+    return OWNER_REFERENCE if name == OWNER_REFERENCE else ""
+
+
+def _spent(last: LastWrite, elapsed: timedelta) -> dict[str, timedelta]:
+    """Return the budgets after a write that restores what was noticed, each as the time at which it is full again."""
+    budgets = dict(last.budgets)
+    for name in {_budget_of(name) for name in last.noticed}:
+        full = max(budgets.get(name, elapsed), elapsed) + _BUDGET_PERIOD
+        # A write that another budget allows restores everything, and must not leave a debt.
+        budgets[name] = min(full, elapsed + _BUDGET * _BUDGET_PERIOD)
+    return budgets
 
 
 def wait(
@@ -234,10 +268,14 @@ def written(
         owner: The owner that it was written for.
     """
     reverts: dict[str, Reverts] = {}
+    budgets: dict[str, timedelta] = {}
     if last is not None and last.desired_hash == desired_hash:
+        budgets = _spent(last, elapsed)
         for name, one in last.reverts.items():
             if name in last.noticed:
                 reverts[name] = one._replace(at=elapsed)
             elif _may_continue(last, name, elapsed):
                 reverts[name] = one
-    return LastWrite(desired_hash, elapsed, version, reverts, owner=_name(owner) if owner is not None else "")
+    return LastWrite(
+        desired_hash, elapsed, version, reverts, budgets=budgets, owner=_name(owner) if owner is not None else ""
+    )

@@ -12,13 +12,22 @@ from hypothesis import strategies as st
 from ocf import component
 from ocf.cluster.apply_cache import LastWrite, Reverts
 from ocf.component import Reason, reconciling
-from ocf.component.model.write_backoff import is_fighting, next_write, record_revert, wait, written
+from ocf.component.model.write_backoff import (
+    OWNER_REFERENCE,
+    is_fighting,
+    next_write,
+    record_revert,
+    wait,
+    written,
+)
 from ocf.component.status.results import Action
 from ocf.concepts.recorder import Why
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, faults
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ocf.component import Component
     from ocf.objects import Manifest
     from tests.component.conftest import Env
@@ -72,7 +81,7 @@ class TestRule:
     def test_a_field_counts_from_the_write_that_restored_it(self) -> None:
         """Writes for another field do not make changes in long intervals follow each other closely."""
         last, elapsed = written(None, DESIRED, HOUR), HOUR
-        for _ in range(10):
+        for _ in range(5):
             for name, pause in ((REPLICAS, 100), (LABEL, 100)):
                 elapsed += timedelta(seconds=pause)
                 last = record_revert(last, DESIRED, elapsed, [name]) or last
@@ -122,6 +131,56 @@ class TestRule:
                 last, stale, writes = written(last, DESIRED, elapsed), set(), writes + 1
         # The first revert of each field and one more; a minute for each; then 2, 4, 8 and 16 minutes.
         assert writes <= 4 + 3 + 4
+
+    @given(
+        st.lists(
+            st.tuples(st.integers(1, 600), st.sets(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), min_size=1)),
+            min_size=40,
+            max_size=200,
+        )
+    )
+    def test_no_pattern_of_reverts_costs_more_than_the_budget(self, reverts: list[tuple[int, set[str]]]) -> None:
+        """In any hour: ten writes that are saved up, and one each six minutes."""
+        written_at = _writes_against(reverts)
+        for number, first in enumerate(written_at):
+            assert sum(at - first < HOUR for at in written_at[number:]) <= 20
+
+    @given(st.integers(1, 600), st.integers(1, 40))
+    def test_an_owner_reference_waits_six_minutes_at_most(self, pause: int, number: int) -> None:
+        """Whatever else is reverted with it, and however often."""
+        last, elapsed = written(None, DESIRED, HOUR), HOUR
+        for _ in range(number):
+            elapsed += timedelta(seconds=pause)
+            last = record_revert(last, DESIRED, elapsed, [REPLICAS, OWNER_REFERENCE]) or last
+            elapsed += wait(last, DESIRED, elapsed, [REPLICAS, OWNER_REFERENCE]) or timedelta(0)
+            assert elapsed - last.at <= max(timedelta(minutes=6), timedelta(seconds=pause))
+            last = written(last, DESIRED, elapsed)
+
+    def test_a_budget_recovers(self) -> None:
+        """An hour without a revert, and ten writes are sent at once again."""
+        last, elapsed = written(None, DESIRED, HOUR), HOUR
+        for _ in range(2):
+            for number in range(10):
+                last = record_revert(last, DESIRED, elapsed, [f"spec.{number}"]) or last
+                assert wait(last, DESIRED, elapsed, [f"spec.{number}"]) is None
+                last = written(last, DESIRED, elapsed)
+            last = record_revert(last, DESIRED, elapsed, ["spec.more"]) or last
+            assert wait(last, DESIRED, elapsed, ["spec.more"]) == timedelta(minutes=6)
+            assert wait(last, DESIRED, elapsed, [OWNER_REFERENCE]) is None
+            elapsed += 2 * HOUR
+
+
+def _writes_against(reverts: Iterable[tuple[int, set[str]]]) -> list[timedelta]:
+    """Return when writes are sent, if another writer reverts fields in these intervals, in seconds."""
+    elapsed, last, stale, writes = HOUR, written(None, DESIRED, HOUR), set[str](), list[timedelta]()
+    for pause, names in reverts:
+        elapsed += timedelta(seconds=pause)
+        stale |= names
+        last = record_revert(last, DESIRED, elapsed, stale) or last
+        if wait(last, DESIRED, elapsed, stale) is None:
+            last, stale = written(last, DESIRED, elapsed), set()
+            writes.append(elapsed)
+    return writes
 
 
 class TestFight:
