@@ -207,9 +207,9 @@ class TestObjects:
         ("policy", "controlled", "reason"),
         [
             pytest.param("take", False, "Updating", id="take adopts an object without a controller"),
-            pytest.param("take", True, "Error", id="take keeps an object with a controller"),
+            pytest.param("take", True, "Blocked", id="take keeps an object with a controller"),
             pytest.param("fail", False, "Error", id="fail keeps an object whose fields differ"),
-            pytest.param("fail", True, "Error", id="fail keeps an object with a controller"),
+            pytest.param("fail", True, "Blocked", id="fail keeps an object with a controller"),
             pytest.param("block", False, "Updating", id="block adopts an object without a controller"),
             pytest.param("block", True, "Blocked", id="block waits while the object has a controller"),
         ],

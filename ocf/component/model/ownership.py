@@ -67,6 +67,10 @@ class Owner:
         """Return whether a key is that of this owner, in any version of its API."""
         return key.name == self.key.name and key.unversioned == self.key.unversioned
 
+    def can_own(self, key: ObjectKey) -> bool:
+        """Return whether an object can refer to this owner: one in a namespace owns no cluster-scoped object."""
+        return not self.is_object(key) and (bool(key.namespace) or not self.key.namespace)
+
     def field_manager(self, component: str, *more: str) -> str:
         """Return the name of a field manager that applies objects for this owner."""
         return field_manager(self.operator, self.key.kind, component, self.uid, *more)
@@ -154,7 +158,7 @@ class Owner:
         key = ObjectKey.of(manifest)
         if self.is_object(key):
             return self.disowned(manifest)
-        if self.key.namespace and not namespace:
+        if not self.can_own(key):
             return manifest
         if self.owners and (key.group, key.kind, key.name) in self.owners and namespace in {"", self.key.namespace}:
             raise ConfigError(

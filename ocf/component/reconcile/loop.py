@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ReconcileRun",
+    "blocking_controller",
     "converge",
     "failing",
     "outcome_attributes",
@@ -117,7 +118,7 @@ async def _reconcile(entry: Registration, run: ReconcileRun) -> tuple[ResourceOu
     with run.reporter.failures_attempted(entry):
         # 2. Its live object, which is applied unless this would change nothing.
         live = await applier.get()
-        controller = _foreign_controller(entry, live, run)
+        controller = blocking_controller(entry, live, run)
         if controller:
             return _blocked(entry, f"controlled by {controller}"), None
         applied = await applier.apply(live)
@@ -152,11 +153,14 @@ def _counts(entry: Registration, report: StatusReport[Any]) -> bool:
     return report.status == GuardStatus.BLOCKED or entry.options.participation is Participation.REQUIRED
 
 
-def _foreign_controller(entry: Registration, live: Manifest | None, run: ReconcileRun) -> str:
-    """Return the other controller of an object that blocks its resource; empty if none does."""
-    if live is None or not entry.options.block_on_foreign_controller:
-        return ""
-    return run.context.owned_by.foreign_controller(live)
+def blocking_controller(entry: Registration, live: Manifest | None, run: ReconcileRun) -> str:
+    """Return the other controller of an object that blocks its resource; empty if none does.
+
+    The API server accepts one controller of an object, so an apply with our owner reference would be rejected.
+    """
+    owner, options = run.context.owned_by, entry.options
+    blocks = options.block_on_foreign_controller or (owner.can_own(entry.key) and not options.unowned)
+    return owner.foreign_controller(live) if blocks and live is not None else ""
 
 
 def _absent(entry: Registration, run: ReconcileRun) -> ResourceOutcome:

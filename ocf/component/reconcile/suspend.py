@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
-from ocf.component.reconcile.loop import ReconcileRun, outcome_attributes, raise_all, reconcile_one, resource_span
+from ocf.component.reconcile.loop import (
+    ReconcileRun,
+    blocking_controller,
+    outcome_attributes,
+    raise_all,
+    reconcile_one,
+    resource_span,
+)
 from ocf.component.reconcile.reporter import RECREATED
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import Data, StatusReport, SuspensionStatus
@@ -224,11 +231,11 @@ def _needs_nothing(
             return None
         return _absent(entry, f"Resource {entry.identity} already deleted.")
     # An object that another owner controls is never deleted, whatever the options.
-    if deletes or entry.options.block_on_foreign_controller:
-        controller = run.context.owned_by.foreign_controller(live)
-        if controller:
-            report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")
-            return ResourceOutcome(resource=entry.identity, action=Action.KEPT, report=report)
+    owner = run.context.owned_by
+    controller = owner.foreign_controller(live) if deletes else blocking_controller(entry, live, run)
+    if controller:
+        report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")
+        return ResourceOutcome(resource=entry.identity, action=Action.KEPT, report=report)
     if deletes and get_field(live, ("metadata", "deletionTimestamp")) is not None:
         return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_deletion(entry))
     return None

@@ -192,7 +192,6 @@ async def test_an_owner_reference_is_restored_while_a_takeover_waits(
         pytest.param([_value(a="9"), _value(b="9"), _value(c="9")], id="three fields in turn"),
         pytest.param([_value(a="9", b="9"), _value(a="8", c="9")], id="overlapping fields in turn"),
         pytest.param([_NO_LABELS, _label("team")], id="all labels and one of them in turn"),
-        pytest.param([_NO_REFERENCE], id="the owner reference"),
         pytest.param([None], id="the object"),
         pytest.param([None, _value(a="9")], id="the object and a value in turn"),
         pytest.param([_NO_OWNERSHIP], id="the ownership"),
@@ -206,6 +205,28 @@ async def test_another_controller_that_reverts_the_same_fields(
     assert "repeatedly" in ours.message
 
 
+@pytest.mark.promise("write-war", runs="two hours of a controller that reverts many fields in turn, or seldom")
+@pytest.mark.parametrize(
+    ("edits", "every"),
+    [
+        pytest.param([_value(**{f"more{n}": "9"}) for n in range(20)], 10, id="twenty fields in turn"),
+        pytest.param([_value(a=str(n)) for n in range(2, 9)], 130, id="one field, each time after the window"),
+        pytest.param([None], 70, id="deletes, each time after the window"),
+        pytest.param([_NO_REFERENCE], 10, id="the owner reference"),
+        pytest.param([_NO_REFERENCE], 130, id="the owner reference, each time after the window"),
+    ],
+)
+async def test_a_budget_bounds_any_pattern(env: Env, edits: list[Manifest | None], every: int) -> None:
+    """Ten writes at once, and one each six minutes: a pattern that no count of one field notices."""
+    base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared", "namespace": "shop"}}
+    data = {"a": "1", **{f"more{number}": "1" for number in range(20)}}
+    ours = Writer(env.process("shops"), of("web", configmap.Builder({**base, "data": data}).build()))
+    pause = timedelta(seconds=every)
+    assert 10 < await _fight_against(env, ours, edits, pause) <= 2 * MOST
+    assert await _fight_against(env, ours, edits, pause) <= MOST + 1
+    assert "repeatedly" in ours.message
+
+
 @pytest.mark.promise("write-war", runs="an hour of a controller that reverts the owner reference and a value in turn")
 async def test_the_owner_reference_has_a_delay_of_its_own(env: Env, settings: Component) -> None:
     ours = Writer(env.process("shops"), settings)
@@ -213,19 +234,43 @@ async def test_the_owner_reference_has_a_delay_of_its_own(env: Env, settings: Co
     assert "repeatedly" in ours.message
 
 
-async def _fight_against(env: Env, ours: Writer, edits: list[Manifest | None]) -> int:
+@pytest.mark.promise("write-war", runs="an hour of a controller that replaces the owner reference by its own")
+async def test_a_stolen_controller_reference_blocks_without_a_request(env: Env, settings: Component) -> None:
+    """The API server accepts one controller, and rejects an apply that adds another one.
+
+    Elsewhere: https://github.com/kubernetes-sigs/controller-runtime/pull/99 (who sets a controller reference beside
+    another one gets an error), https://github.com/openshift/cluster-version-operator/pull/1445 (an update with a second
+    controller is rejected without end).
+    """
+    ours = Writer(env.process("shops"), settings)
+    await ours.reconcile()
+    applied = await _applied(env)
+    foreign = await env.other_owner()
+    for _ in range(3):
+        await env.merge_patch(SHARED, {"metadata": {"ownerReferences": [foreign]}, "data": {"a": "9"}}, by="another")
+        before = ours.process.writes
+        for _ in range(HOUR // EVERY):
+            await ours.reconcile()
+            env.clock.advance(EVERY)
+        assert (ours.process.writes - before, ours.message) == (0, "controlled by Shop other")
+        await env.merge_patch(SHARED, _NO_REFERENCE, by="another")
+        await ours.reconcile()
+        assert (await _applied(env), ours.message) == (applied, HEALTHY)
+
+
+async def _fight_against(env: Env, ours: Writer, edits: list[Manifest | None], every: timedelta = EVERY) -> int:
     """Let another controller revert each write by the next of these edits, for an hour; return the number of writes."""
     await ours.reconcile()
     before, reverted, turns = ours.process.writes, 0, cycle(edits)
-    for _ in range(HOUR // EVERY):
+    for _ in range(HOUR // every):
         if ours.process.writes > reverted:
             reverted = ours.process.writes
             edit = next(turns)
-            if edit is None:
-                await env.cluster.delete(SHARED)
-            else:
+            if edit is not None:
                 await env.merge_patch(SHARED, edit, by="another")
-        env.clock.advance(EVERY)
+            elif await env.exists(SHARED):
+                await env.cluster.delete(SHARED)
+        env.clock.advance(every)
         await ours.reconcile()
     return ours.process.writes - before
 

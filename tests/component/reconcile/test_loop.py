@@ -12,7 +12,7 @@ from ocf.cluster import ListOptions, PatchOptions, PatchType, Verb
 from ocf.component import Component, Reason, ReconcileContext, reconciling
 from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
-from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
+from ocf.errors import HandlerError, MutationError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment
 
@@ -73,17 +73,20 @@ class TestApply:
         env.cluster.requests.clear()
         assert (await env.reconcile(from_cluster)).writes == 0
 
-    async def test_an_object_of_another_controller_is_an_error_and_not_changed(
+    async def test_an_object_of_another_controller_blocks_and_is_not_changed(
         self, env: Env, web: deployment.Resource
     ) -> None:
+        """The API server accepts one controller, so an apply with our owner reference would be rejected."""
         await env.reconcile(only(web))
         shop = {**await env.owner_manifest(), "metadata": {"name": "other", "namespace": "shop"}}
         other = await env.cluster.create(shop, field_manager="user")
         before = await env.cluster.get(env.web)
-        with pytest.raises(ReconcileError, match="failed to apply resource apps/v1/Deployment/shop/web") as caught:
-            async with reconciling(other, env.cluster) as context:
-                await only(web).reconcile(context)
-        assert isinstance(caught.value.__cause__, InvalidError)
+        env.cluster.requests.clear()
+        async with reconciling(other, env.cluster) as context:
+            result = await only(web).reconcile(context)
+        assert (result.writes, result.outcomes[0].action) == (0, Action.BLOCKED)
+        assert (result.condition.reason, result.condition.message) == (Reason.BLOCKED, "controlled by Shop demo")
+        assert {request.verb for request in env.cluster.requests if request.kind == "Deployment"} == {Verb.GET}
         assert await env.cluster.get(env.web) == before
 
 

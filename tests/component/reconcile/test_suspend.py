@@ -359,11 +359,19 @@ class TestNeededData:
 
     async def test_an_error_of_what_is_needed_names_it_alone(self, env: Env, needing: Needing) -> None:
         resources = needing.creds().build(), needing.web()
-        await env.create(CREDS, metadata={"ownerReferences": [await env.other_owner()]})
+        await env.create(CREDS, immutable=True)
         with pytest.raises(ReconcileError) as caught:
             await env.reconcile(of(*resources))
         assert caught.value.resource == str(CREDS)
         assert not await env.exists(env.web)
+
+    async def test_what_another_owner_controls_is_waited_for(self, env: Env, needing: Needing) -> None:
+        """It has no data yet, and an apply of ours would be rejected."""
+        live = await env.create(CREDS, metadata={"ownerReferences": [await env.other_owner()]})
+        result = await env.reconcile(of(needing.creds().build(), needing.web()))
+        assert result.condition.reason is Reason.SUSPENDED
+        assert "controlled by Shop other" in result.condition.message
+        assert await env.cluster.get(CREDS) == live
 
 
 class TestErrors:
