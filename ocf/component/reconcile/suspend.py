@@ -204,7 +204,12 @@ async def _suspended(
         return run.finished(entry, applied, StatusReport(SuspensionStatus.SUSPENDING, applied.waiting)), None
     if applied.writes:
         run.reporter.applied(entry, applied)
-    return run.finished(entry, applied, await _status(entry, suspendable, applied.live, run)), applied.live
+    if applied.revert_message:
+        # Another writer resumes it, whatever its status shows so far.
+        report = StatusReport(SuspensionStatus.SUSPENDING, f"{entry.identity}: {applied.revert_message}")
+    else:
+        report = await _status(entry, suspendable, applied.live, run)
+    return run.finished(entry, applied, report), applied.live
 
 
 async def _status(

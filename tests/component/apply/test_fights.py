@@ -258,6 +258,22 @@ async def test_a_stolen_controller_reference_blocks_without_a_request(env: Env, 
         assert (await _applied(env), ours.message) == (applied, HEALTHY)
 
 
+@pytest.mark.promise("write-war", runs="an hour of a controller that resumes what is suspended, on both servers")
+async def test_another_controller_that_resumes_what_is_suspended(env: Env, web_base: Manifest) -> None:
+    """The condition names it, although no pod runs yet."""
+    builder = component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(web_base).build())
+    ours = Writer(env.process("shops"), builder.suspend().build())
+    await ours.reconcile()
+    before = ours.process.writes
+    for _ in range(HOUR // EVERY):
+        await env.merge_patch(env.web, {"spec": {"replicas": 3}}, by="another")
+        env.clock.advance(EVERY)
+        await ours.reconcile()
+    assert 3 < ours.process.writes - before <= MOST
+    assert ours.message == f'{env.web}: what was applied is reverted repeatedly, last changed by "another"'
+    assert (await env.condition())["reason"] == "Suspending"
+
+
 async def _fight_against(env: Env, ours: Writer, edits: list[Manifest | None], every: timedelta = EVERY) -> int:
     """Let another controller revert each write by the next of these edits, for an hour; return the number of writes."""
     await ours.reconcile()
