@@ -17,6 +17,7 @@ from ocf.component import preview
 from ocf.component.author_code import call_with_timeout
 from ocf.component.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
+from ocf.component.model.ownership import Owner
 from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.reconcile.loop import ReconcileRun, converge, failing
@@ -219,6 +220,11 @@ class Component:
     def awaits(self) -> frozenset[str]:
         """Types of the conditions that its prerequisites wait for (`depends_on`)."""
         return frozenset(one.condition_type for one in self.prerequisites if isinstance(one, DependsOn))
+
+    def owned_objects(self, owner: Owner) -> tuple[ObjectKey, ...]:
+        """Return the objects that it manages and that refer to the owner."""
+        made = self._with(Lifecycle.MANAGED)
+        return tuple(entry.key for entry in made if owner.can_own(entry.key) and not entry.options.unowned)
 
     def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Return the objects that the garbage collector does not delete with the owner."""

@@ -194,7 +194,8 @@ class TestFields:
         result = await operator.reconcile(cluster)
         assert result is not None
         assert await cluster.get(operator.web) == left
-        assert (result.condition.reason, result.condition.message) == ("Blocked", "controlled by Shop other")
+        message = f"Deployment {operator.web.name}: controlled by Shop other"
+        assert (result.condition.reason, result.condition.message) == ("Blocked", message)
 
 
 class TestObjects:
@@ -237,7 +238,8 @@ class TestObjects:
         )
         assert live["spec"]["paused"] is True
         if not adopted:
-            assert str(operator.web) in condition["message"] or condition["message"] == "controlled by Shop other"
+            blocked = f"Deployment {operator.web.name}: controlled by Shop other"
+            assert str(operator.web) in condition["message"] or condition["message"] == blocked
             assert await operator.read(cluster, operator.scaler) is None
 
 

@@ -13,10 +13,12 @@ from typing import Any, Final
 from ocf.objects import Manifest
 from ocf.objects.owner_references import ControllerReference, controller_of
 
-__all__ = ["CacheEntry", "pack", "unpack"]
+__all__ = ["CacheEntry", "orphans_dependents", "pack", "unpack"]
 
 # The last format without references: one dict in two places of a manifest comes back as two dicts.
 _FORMAT: Final = 2
+# Set by a delete with that propagation, and removed once no dependent refers to the object.
+_ORPHAN: Final = "orphan"
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +29,8 @@ class CacheEntry:
         packed_labels: Its labels, so that a selector does not unpack objects that it does not select; empty for none.
         uid: Its uid; empty if the cluster does not assign one.
         controller: Its controller, so that finding the owner of a changed object does not unpack it; None for none.
+        orphans: Whether its deletion may orphan its dependents: it was requested, or the watch has not shown the whole
+            deletion. The garbage collector removes their owner references then.
     """
 
     packed: bytes
@@ -34,6 +38,7 @@ class CacheEntry:
     uid: str
     version: str
     controller: ControllerReference | None
+    orphans: bool = False
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -60,7 +65,13 @@ def pack(manifest: Manifest) -> CacheEntry:
         uid=str(metadata.get("uid") or ""),
         version=str(metadata.get("resourceVersion") or ""),
         controller=controller_of(manifest),
+        orphans=orphans_dependents(manifest),
     )
+
+
+def orphans_dependents(manifest: Manifest) -> bool:
+    """Return whether the garbage collector orphans the dependents of an object when it is deleted."""
+    return _ORPHAN in (manifest["metadata"].get("finalizers") or ())
 
 
 def unpack(entry: CacheEntry) -> Manifest:

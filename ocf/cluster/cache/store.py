@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
-from ocf.cluster.cache.serialization import CacheEntry, pack
+from ocf.cluster.cache.serialization import CacheEntry, orphans_dependents, pack, unpack
 from ocf.cluster.cache.transform import Reduction
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.objects import Manifest
@@ -133,7 +133,12 @@ class Store:
         entry, metadata = self._entries.get(name), manifest["metadata"]
         version = (metadata.get("resourceVersion") or "", metadata.get("uid") or "")
         same = entry is not None and entry.version and (entry.version, entry.uid) == version
-        return name, entry if entry is not None and same else self._packed(manifest)
+        if entry is not None and same:
+            return name, entry
+        packed = self._packed(manifest)
+        # What happened between the deletion and this list was not seen.
+        packed.orphans = packed.orphans or "deletionTimestamp" in metadata
+        return name, packed
 
     def replace(self, listed: Mapping[NamespacedName, CacheEntry], version: str) -> None:
         """Replace the content of the store with a list that `begin_listing` has announced.
@@ -148,7 +153,7 @@ class Store:
         self._absent = {name: at for name, at in self._absent.items() if name in kept}
         self._stale_marks = {name: mark for name, mark in self._stale_marks.items() if mark.listing == self._listing}
         for name in self._entries.keys() - listed.keys() - kept:
-            del self._entries[name]
+            self._entries.pop(name).orphans = True
             self._changed(name)
         for name, entry in listed.items():
             if name not in kept and self._entries.get(name) is not entry:
@@ -166,6 +171,9 @@ class Store:
             return
         name, uid = namespaced_name(event.object), str(metadata.get("uid") or "")
         entry, known = self._entries.get(name), self._known_version(name)
+        if entry is not None and entry.uid == uid and orphans_dependents(event.object):
+            # Also if the answer to a write of ours was newer than this state.
+            entry.orphans = True
         # A deletion is final, whatever its version: some servers send the last version that the object had.
         ends = event.type is EventType.DELETED and entry is not None and bool(uid) and entry.uid == uid
         if not self._advance(version, lenient=ends):
@@ -245,6 +253,10 @@ class Store:
         if not self._can_order(version):
             return
         known = self._known_version(snapshot.name)
+        entry = self._entries.get(snapshot.name)
+        if entry is not None and not _is_ending(entry):
+            # Its deletion was not seen yet. Later on, no finalizer is added any more.
+            entry.orphans = True
         if self._went_back(snapshot, version, absent=True) or known is None or not is_newer(known, version):
             self._set(snapshot.name, None, version)
         self._clear_mark_of(snapshot)
@@ -316,7 +328,10 @@ class Store:
             self._changed_while_listing.add(name)
         if manifest is not None:
             self._absent.pop(name, None)
-            self._entries[name] = self._packed(manifest)
+            before, entry = self._entries.get(name), self._packed(manifest)
+            if before is not None and before.uid == entry.uid and before.orphans:
+                entry.orphans = True
+            self._entries[name] = entry
             self._changed(name)
             return
         if name in self._in_flight or is_older(self.version, version):
@@ -333,3 +348,7 @@ class Store:
             self._absent = {
                 name: at for name, at in self._absent.items() if name in self._in_flight or is_older(self.version, at)
             }
+
+
+def _is_ending(entry: CacheEntry) -> bool:
+    return "deletionTimestamp" in unpack(entry)["metadata"]

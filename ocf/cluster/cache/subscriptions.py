@@ -26,8 +26,8 @@ class CacheChange:
 
     Args:
         type: What happened; never a bookmark.
-        entry: The object after it happened.
-        old: For a modification, the object as it was reported before; None if that is not known.
+        entry: The object after it happened; for a deletion, the last known state.
+        old: The object as it was reported before, if that is another state; None if it is not known.
 
     Example:
         >>> pod = {"kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7"}}
@@ -49,7 +49,10 @@ class CacheChange:
             event: The event, not a bookmark.
         """
         old = pack(event.old) if event.old is not None else None
-        return cls(event.type, namespaced_name(event.object), pack(event.object), old)
+        entry = pack(event.object)
+        # The states before the last one are not known.
+        entry.orphans = entry.orphans or event.type is EventType.DELETED
+        return cls(event.type, namespaced_name(event.object), entry, old)
 
     def event(self) -> WatchEvent:
         """Return the change with unpacked objects, as copies for the caller."""
@@ -69,7 +72,8 @@ class Subscription:
         self.on_served: Final = on_served
         self._store = store
         self._namespace = namespace
-        self._pending = dict.fromkeys(name for name, _ in store.items(namespace))
+        self._pending: dict[NamespacedName, CacheEntry | None] = dict(store.items(namespace))
+        """Each with its last state since it was reported; None if there was none."""
         self._last_sent: dict[NamespacedName, CacheEntry] = {}
         self._changed = asyncio.Event()
         self._closed = False
@@ -77,7 +81,9 @@ class Subscription:
     def mark_changed(self, name: NamespacedName) -> None:
         """Record that an object changed."""
         if not self._namespace or name[0] == self._namespace:
-            self._pending[name] = None
+            entry = self._store.get(name)
+            if entry is not None or name not in self._pending:
+                self._pending[name] = entry
             self._changed.set()
 
     def close(self) -> None:
@@ -89,8 +95,8 @@ class Subscription:
         """Yield the changes of each object since it was last reported, until closed."""
         while not self._closed:
             self._changed.clear()
-            for name in iter(self._next, None):
-                for change in self._changes_of(name):
+            for name, last in iter(self._next, None):
+                for change in self._changes_of(name, last):
                     yield change
             await self._changed.wait()
 
@@ -103,21 +109,23 @@ class Subscription:
         names, self._pending = self._pending, {}
         return [(name, self._store.get(name)) for name in names]
 
-    def _next(self) -> NamespacedName | None:
-        """Return an object with a pending change; None if there is none, or the subscription is closed."""
+    def _next(self) -> tuple[NamespacedName, CacheEntry | None] | None:
+        """Return an object with a pending change, and its last state; None if there is none, or when closed."""
         if self._closed or not self._pending:
             return None
         name = next(iter(self._pending))
-        del self._pending[name]
-        return name
+        return name, self._pending.pop(name)
 
-    def _changes_of(self, name: NamespacedName) -> Iterator[CacheChange]:
+    def _changes_of(self, name: NamespacedName, last: CacheEntry | None) -> Iterator[CacheChange]:
         before, after = self._last_sent.pop(name, None), self._store.get(name)
         if after is not None:
             self._last_sent[name] = after
         same = before is not None and after is not None and before.uid == after.uid
         if before is not None and not same:
-            yield CacheChange(EventType.DELETED, name, before)
+            ended = last if last is not None and last.uid == before.uid else before
+            # Another object of the name has replaced it, so states between the reported one and the last are not known.
+            ended.orphans = ended.orphans or (last is not None and ended is before)
+            yield CacheChange(EventType.DELETED, name, ended, old=before if ended is not before else None)
         if after is None or before is after:
             return
         if same:

@@ -15,6 +15,7 @@ from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, im
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.handover import DesiredStates, FieldHandover
 from ocf.component.apply.leftovers import leftover_problem, record_kept
+from ocf.component.apply.owner_check import owner_exists, owner_lives
 from ocf.component.apply.server_defaults import claim_defaults
 from ocf.component.apply.takeover import Takeover, removed_fields, takeover_event
 from ocf.component.author_code import call_with_timeout
@@ -141,18 +142,16 @@ class Applier:
         self._require_owner()
         return live
 
-    async def _look_for_owner(self) -> None:
-        """Let the context learn whether the owner still exists; with a cache, this sends no request."""
-        owner = self._context.owned_by
+    async def _check_owner(self, step: str, *, cached: bool = True) -> None:
+        """Raise an error if the owner is gone, or is being deleted if it is not read from a cache."""
+        context = self._context
         try:
-            found = await self._cluster.get(owner.key)
-        except NotFoundError:
-            self._context.owner_removed()
+            exists = await (owner_exists(context) if cached else owner_lives(context))
         except OcfError as error:
-            raise self._failed(f"check existence of the owner {owner.key} before creating", error) from error
-        else:
-            if _uid(found) != owner.uid:
-                self._context.owner_removed()
+            raise self._failed(f"check the owner {context.owned_by.key} before {step}", error) from error
+        if not exists:
+            context.owner_removed()
+        self._require_owner()
 
     def _require_owner(self) -> None:
         """Raise an error if the owner is gone: an apply would create what nothing would delete."""
@@ -164,7 +163,7 @@ class Applier:
         """Apply the desired state, suspended or running, unless the object as just read is in sync with it."""
         if live is None and self._cluster.apply_cache.last_write(self._key, self._manager) is not None:
             # What we had applied may have been deleted because its owner was.
-            await self._look_for_owner()
+            await self._check_owner("creating")
         self._require_owner()
         if live is not None and is_ending(live) and (awaited := await self._awaited_deletion(live)):
             return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=awaited)
@@ -326,6 +325,8 @@ class Applier:
         held = None if taken else self._held_back(desired, live, intent, reasons)
         if held is not None:
             return held
+        if live is not None and OWNER_REFERENCE in _reverted(desired, live, reasons, self._context.owned_by):
+            await self._check_owner("restoring the owner reference of", cached=False)
         last = self._cluster.apply_cache.last_write(self._key, self._manager)
         repeated = last is not None and last.desired_hash == intent
         revert = ""

@@ -156,11 +156,16 @@ def _counts(entry: Registration, report: StatusReport[Any]) -> bool:
 def blocking_controller(entry: Registration, live: Manifest | None, run: ReconcileRun) -> str:
     """Return the other controller of an object that blocks its resource; empty if none does.
 
-    The API server accepts one controller of an object, so an apply with our owner reference would be rejected.
+    The API server accepts one controller of an object, so an apply with our owner reference would be rejected. The
+    reference of an earlier owner of the name is taken over.
     """
     owner, options = run.context.owned_by, entry.options
-    blocks = options.block_on_foreign_controller or (owner.can_own(entry.key) and not options.unowned)
-    return owner.foreign_controller(live) if blocks and live is not None else ""
+    if live is None:
+        return ""
+    if options.block_on_foreign_controller:
+        return owner.foreign_controller(live)
+    refers = owner.can_own(entry.key) and not options.unowned
+    return owner.foreign_controller(live, owner.earlier_uids(live)) if refers else ""
 
 
 def _absent(entry: Registration, run: ReconcileRun) -> ResourceOutcome:

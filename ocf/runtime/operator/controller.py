@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -24,9 +24,11 @@ from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.abandoned import AbandonedObjects
+from ocf.runtime.operator.departed_owners import DepartedOwners
 from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions
-from ocf.runtime.operator.reconciler import reconcile_owner
+from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.runtime.operator.recording_reads import RecordingReads
+from ocf.runtime.operator.referred_owners import ReferredOwners
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.workqueue import WorkQueue, work
 
@@ -104,11 +106,12 @@ class Controller:
         )
         # These are read for every change of the cache.
         self._owner_kind: Final = operator.owner_kind
-        self._owner_group_kind: Final = operator.owner_group_kind
         self._cache = cache
         self._deps = deps
         self._index = ObservationIndex()
         self._abandoned = AbandonedObjects(operator, cache)
+        self._departed = DepartedOwners(cache)
+        self._referred: Final = ReferredOwners(operator, cache)
         self._runs: dict[ObjectKey, _RunningReconcile] = {}
         """The running reconciles, by owner."""
         self._following: dict[Followed, Callable[[], None]] = {}
@@ -289,7 +292,11 @@ class Controller:
         Those that the object before the change affects are among them: an owner reference or a label that was taken off
         must be seen by the owner that it named.
         """
-        version = "" if change.type is EventType.DELETED else change.entry.version
+        deleted = change.type is EventType.DELETED
+        if deleted and (key.api_version, key.kind) == self._owner_kind:
+            paused = find_pause(unpack(change.entry), self.operator.name, self._pause_path) is not None
+            self._departed.ended(change.entry, paused=paused)
+        version = "" if deleted else change.entry.version
         if version:
             self._abandoned.look_at(key, change.entry)
         for owner in dict.fromkeys(self._affected_owners(key, change)):
@@ -330,7 +337,9 @@ class Controller:
         try:
             manifest = await cluster.get(owner)
         except NotFoundError:
-            self._forget(owner)
+            if self._index.uid(owner) is not None or not self._departed.knows(owner):
+                self._forget(owner)
+            await self._departed.restore_references(owner)
             return None
         if self._index.uid(owner) not in {None, observed.uid}:
             # The owner was deleted, and created again under its name, before this reconcile.
@@ -340,17 +349,23 @@ class Controller:
         else:
             self._paused.add(owner)
         try:
-            return await reconcile_owner(
+            delay = await reconcile_owner(
                 self.operator,
                 manifest,
                 cluster,
                 clock=self._deps.clock,
                 recorder=self._deps.recorder,
-                unobserved=RecordingReads(self._cache, ObservedVersions(owner), follow),
-                read_latest=partial(self._newer, owner, manifest["metadata"].get("resourceVersion")),
+                hooks=ReconcileHooks(
+                    unobserved=RecordingReads(self._cache, ObservedVersions(owner), follow),
+                    read_latest=partial(self._newer, owner, manifest["metadata"].get("resourceVersion")),
+                    found=self._departed.manages,
+                ),
             )
         finally:
             self._index.replace(observed)
+        # After an owner that was created again under the name has taken over what it manages.
+        await self._departed.restore_references(owner)
+        return delay
 
     def _newer(self, owner: ObjectKey, version: str) -> Manifest | None:
         """Return an owner as the cache holds it, if it has changed; this does not count as a read of the reconcile."""
@@ -367,39 +382,12 @@ class Controller:
         """Yield the owners that an object affects, or has affected before the change."""
         if (key.api_version, key.kind) == self._owner_kind:
             yield key
+        yield from self._departed.owner(key)
         states = [state for state in (change.entry, change.old) if state is not None]
         for state in states:
-            yield from self._referred_owners(key, state)
+            yield from self._referred.of(key, state)
         yield from self._index.dependents(key, states)
         yield from (owner for owner, run_state in self._runs.items() if run_state.observed.depends_on(key, states))
-
-    def _referred_owners(self, key: ObjectKey, state: CacheEntry) -> Iterable[ObjectKey]:
-        """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""
-        controller = state.controller
-        if controller is not None and (controller.group, controller.kind) == self._owner_group_kind:
-            yield from self._owners(key.namespace, controller.name, controller.uid)
-        for watch in self.operator.watches:
-            if (watch.api_version, watch.kind) == (key.api_version, key.kind):
-                try:
-                    yield from [owner for named in watch.owners(unpack(state)) for owner in self._owners(*named)]
-                except Exception:  # noqa: BLE001 (the other state and the other watches may name owners)
-                    _log.exception("%s: a watch could not map %s to owners", self.operator.name, key)
-
-    def _owners(self, namespace: str, name: str, uid: str | None = None) -> Iterator[ObjectKey]:
-        """Yield the owner of a name, in a namespace or cluster-scoped as its kind is; none if it does not exist.
-
-        The key is that of the owner in the cache, and never built from an object in a namespace: a reconcile of a key
-        that names no owner would report a living one as deleted. An owner that the cache does not hold yet is
-        reconciled when it arrives.
-
-        Args:
-            uid: The uid that the owner must have; None for any.
-        """
-        for home in dict.fromkeys((namespace, "")):
-            key = ObjectKey(*self._owner_kind, name, home)
-            found = self._cache.entry(key)
-            if found is not None and uid in {None, found.uid}:
-                yield key
 
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:
         """Watch a kind from its first request on."""

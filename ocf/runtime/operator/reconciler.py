@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ocf.cluster import Cluster
 from ocf.cluster.server_errors import is_namespace_ending
@@ -20,7 +20,7 @@ from ocf.objects import Manifest
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
 
-__all__ = ["reconcile_owner"]
+__all__ = ["ReconcileHooks", "reconcile_owner"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 T = TypeVar("T")
@@ -31,6 +31,24 @@ _NAMESPACE_POLL: Final = timedelta(seconds=30)
 """When an owner is reconciled again for which the author's functions could create nothing: its namespace ends."""
 
 
+class ReconcileHooks(NamedTuple):
+    """How a controller takes part in a reconcile.
+
+    Attributes:
+        unobserved: The cluster without the records of what the reconcile has read; None if there are no records.
+        read_latest: Returns the owner as it is known now, without a request, so that a pause is noticed at once; None
+            if it has not changed.
+        found: Called with the components of the owner before anything is made.
+    """
+
+    unobserved: Cluster | None = None
+    read_latest: Callable[[], Manifest | None] | None = None
+    found: Callable[[ReconcileContext, Sequence[Component]], object] | None = None
+
+
+_NO_HOOKS: Final = ReconcileHooks()
+
+
 async def reconcile_owner(
     operator: Operator[O],
     manifest: Manifest,
@@ -38,8 +56,7 @@ async def reconcile_owner(
     *,
     clock: Clock,
     recorder: Recorder,
-    unobserved: Cluster | None = None,
-    read_latest: Callable[[], Manifest | None] | None = None,
+    hooks: ReconcileHooks = _NO_HOOKS,
 ) -> timedelta | None:
     """Reconcile the components of an owner, and write its status once, also if the reconcile fails.
 
@@ -51,10 +68,7 @@ async def reconcile_owner(
         cluster: The cluster of the objects.
         clock: The clock of the reconcile.
         recorder: Gets the attempts, events and conditions of the reconcile.
-        unobserved: The cluster without the records of what the reconcile has read; None if there are no records.
-
-        read_latest: Returns the owner as it is known now, without a request, so that a pause is noticed at once; None
-            if it has not changed.
+        hooks: What a controller sees of the reconcile.
 
     Returns:
         The delay until the next reconcile without an event; None if only an event can change anything.
@@ -72,12 +86,12 @@ async def reconcile_owner(
         pause_field=operator.pause_field,
     )
     async with block as context:
-        context.read_latest = read_latest
+        context.read_latest = hooks.read_latest
         context.failure_types = (operator.failure_type,)
-        if unobserved is not None:
-            context.unobserved = unobserved
+        if hooks.unobserved is not None:
+            context.unobserved = hooks.unobserved
         annotate_span(lambda: {"ocf.controller": operator.name})
-        delay = await _OwnerReconcile(operator, context).run() if context.pause is None else None
+        delay = await _OwnerReconcile(operator, context, hooks).run() if context.pause is None else None
         annotate_span(requeue_attributes, delay)
     return min((one for one in (delay, context.retry_after) if one is not None), default=None)
 
@@ -85,9 +99,15 @@ async def reconcile_owner(
 class _OwnerReconcile(Generic[O]):
     """One reconcile of one owner."""
 
-    def __init__(self, operator: Operator[O], context: ReconcileContext) -> None:
+    def __init__(
+        self,
+        operator: Operator[O],
+        context: ReconcileContext,
+        hooks: ReconcileHooks,
+    ) -> None:
         self._operator = operator
         self._context = context
+        self._hooks = hooks
         self._deadline = asyncio.get_running_loop().time() + operator.reconcile_timeout.total_seconds()
         self._owner: O | None = None
         self._components: tuple[Component, ...] | None = None
@@ -152,6 +172,8 @@ class _OwnerReconcile(Generic[O]):
         if self._components is None:
             step, self._step = self._step, "the function that returns the components"
             self._components = await self._operator.callbacks.components(owner, self._context)
+            if self._hooks.found is not None:
+                self._hooks.found(self._context, self._components)
             self._step = step
         return self._components
 

@@ -57,6 +57,62 @@ def store(changed: list[NamespacedName]) -> Store:
     return store
 
 
+def ending(version: str, *finalizers: str, kind: EventType = EventType.MODIFIED) -> WatchEvent:
+    manifest = web(version)
+    manifest["metadata"] |= {"deletionTimestamp": "2026-01-01T12:00:00Z", "finalizers": list(finalizers)}
+    return WatchEvent(kind, manifest)
+
+
+class TestOrphaning:
+    """Whether a deletion may orphan the dependents; the last entry of an object is what a subscription reports."""
+
+    @pytest.mark.parametrize(
+        ("events", "orphans"),
+        [
+            pytest.param([deleted("10")], False, id="deleted at once"),
+            pytest.param([ending("10", "a/b"), deleted("11")], False, id="held by a controller"),
+            pytest.param([ending("10", "orphan"), deleted("11")], True, id="held by the garbage collector"),
+            pytest.param([ending("10", "orphan"), ending("11", "a/b"), deleted("12")], True, id="and then by another"),
+        ],
+    )
+    def test_a_finalizer_counts_for_ever(self, store: Store, events: list[WatchEvent], *, orphans: bool) -> None:
+        last = store.get(WEB)
+        for event in events:
+            last = store.get(WEB) or last
+            store.take(event)
+        assert last is not None
+        assert (store.get(WEB), last.orphans) == (None, orphans)
+
+    def test_a_state_counts_that_the_answer_to_a_write_has_overtaken(self, store: Store) -> None:
+        snapshot = store.begin(WEB)
+        store.found(snapshot, ending("15", "a/b").object)
+        store.end(snapshot)
+        last = store.get(WEB)
+        store.take(ending("12", "a/b", "orphan"))
+        store.take(deleted("16"))
+        assert last is not None
+        assert last.orphans
+
+    @pytest.mark.parametrize("listed", [[], [ending("15", "a/b").object]], ids=["gone", "being deleted"])
+    def test_a_deletion_between_two_lists_is_not_known(self, store: Store, listed: list[Manifest]) -> None:
+        last = store.get(WEB)
+        fill(store, "20", *listed)
+        last = store.get(WEB) or last
+        assert last is not None
+        assert last.orphans
+
+    @pytest.mark.parametrize("begun", [False, True], ids=["not seen before", "begun before"])
+    def test_a_read_that_finds_nothing_shows_no_deletion(self, store: Store, *, begun: bool) -> None:
+        if begun:
+            store.take(ending("10", "a/b"))
+        last = store.get(WEB)
+        snapshot = store.begin(WEB)
+        store.missed(snapshot, "12")
+        store.end(snapshot)
+        assert last is not None
+        assert (store.get(WEB), last.orphans) == (None, not begun)
+
+
 class TestStream:
     @pytest.mark.parametrize(
         ("events", "expected"),

@@ -61,8 +61,8 @@ async def test_a_subscription_begins_with_the_present_objects_in_order() -> None
     ("states", "expected"),
     [
         pytest.param([[web("2")], [web("3")]], [("MODIFIED", "web@3")], id="only the last state"),
-        pytest.param([[]], [("DELETED", "web@1")], id="a deletion, with the last reported state"),
-        pytest.param([[web("2")], []], [("DELETED", "web@1")], id="a change and a deletion"),
+        pytest.param([[]], [("DELETED", "web@1")], id="a deletion, with the last state"),
+        pytest.param([[web("2")], []], [("DELETED", "web@2")], id="a change and a deletion"),
         pytest.param([[], [web("3", "u2")]], [("DELETED", "web@1"), ("ADDED", "web@3")], id="recreated"),
         pytest.param(
             [[web("1"), web("4", name="x")], [web("2")]],

@@ -252,7 +252,7 @@ async def test_a_stolen_controller_reference_blocks_without_a_request(env: Env, 
         for _ in range(HOUR // EVERY):
             await ours.reconcile()
             env.clock.advance(EVERY)
-        assert (ours.process.writes - before, ours.message) == (0, "controlled by Shop other")
+        assert (ours.process.writes - before, ours.message) == (0, "ConfigMap shared: controlled by Shop other")
         await env.merge_patch(SHARED, _NO_REFERENCE, by="another")
         await ours.reconcile()
         assert (await _applied(env), ours.message) == (applied, HEALTHY)

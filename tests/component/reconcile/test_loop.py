@@ -85,7 +85,10 @@ class TestApply:
         async with reconciling(other, env.cluster) as context:
             result = await only(web).reconcile(context)
         assert (result.writes, result.outcomes[0].action) == (0, Action.BLOCKED)
-        assert (result.condition.reason, result.condition.message) == (Reason.BLOCKED, "controlled by Shop demo")
+        assert (result.condition.reason, result.condition.message) == (
+            Reason.BLOCKED,
+            "Deployment web: controlled by Shop demo",
+        )
         assert {request.verb for request in env.cluster.requests if request.kind == "Deployment"} == {Verb.GET}
         assert await env.cluster.get(env.web) == before
 

@@ -364,3 +364,60 @@ async def test_the_clean_up_finds_what_is_held_for_it(env: Env, envtest_controll
             assert databases.dropped
             assert found == [True, True]
             assert not await env.exists(settings)
+
+
+@pytest.mark.promise("owner-deleted", runs="an owner reference whose repair waits, on a real API server")
+async def test_an_object_without_its_owner_reference_is_deleted_with_the_owner(
+    env: Env, envtest_controllers: RunControllers, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The garbage collector does not know it; the operator needs no more privileges than for an apply."""
+    settings = ObjectKey("v1", "ConfigMap", "web", env.namespace)
+    no_reference = {"metadata": {"ownerReferences": None}}
+
+    async def has_reference() -> bool:
+        return bool((await env.admin.get(settings))["metadata"].get("ownerReferences"))
+
+    with envtest_controllers(ControllerName.GARBAGE_COLLECTOR):
+        async with env.operating(operator(None)):
+            await env.create()
+            await eventually(lambda: env.exists(env.workload))
+            for number in range(11):
+                if number:
+                    await eventually(has_reference)
+                await env.admin.patch(
+                    settings, no_reference, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl-edit")
+                )
+            await env.delete()
+
+            async def is_gone() -> bool:
+                return not await env.exists(settings)
+
+            await eventually(is_gone)
+    assert "forbidden" not in caplog.text.lower()
+
+
+@pytest.mark.promise("orphaned", runs="kubectl delete --cascade=orphan on a real API server")
+@pytest.mark.parametrize("held", [False, True], ids=["no finalizer", "held by on_delete"])
+async def test_what_kubectl_orphans_stays(env: Env, envtest_controllers: RunControllers, *, held: bool) -> None:
+    """Until another owner, which is deleted after that, is gone with its objects."""
+    settings = ObjectKey("v1", "ConfigMap", "web", env.namespace)
+    with envtest_controllers(ControllerName.GARBAGE_COLLECTOR):
+        async with env.operating(operator(Databases() if held else None)):
+            await env.create()
+            await eventually(lambda: env.exists(env.workload))
+            before = await env.admin.get(settings)
+            await env.kubectl(
+                "delete", "shops.deletion.example.com", "corner", "--cascade=orphan", "--wait", "--timeout=600s"
+            )
+
+            async def is_orphaned() -> bool:
+                return not (await env.admin.get(settings))["metadata"].get("ownerReferences")
+
+            await eventually(is_orphaned)
+            await env.create()
+
+            async def is_adopted() -> bool:
+                return not await is_orphaned()
+
+            await eventually(is_adopted)
+            assert (await env.admin.get(settings))["metadata"]["uid"] == before["metadata"]["uid"]
