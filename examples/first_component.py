@@ -120,7 +120,7 @@ class Shop:
 
     def writes(self) -> list[str]:
         """Return the writes that the last reconcile sent."""
-        sent = [request for request in self.cluster.requests if not request.verb.is_read]
+        sent = [request for request in self.cluster.requests if not (request.verb.is_read or request.dry_run)]
         return [f"{request.verb} {request.kind} {request.subresource or ''}".strip() for request in sent]
 
     async def replicas(self) -> int:

@@ -214,7 +214,7 @@ async def test_a_guard_blocks_a_dry_run_too(dry_run: Any, web: deployment.Resour
     blocked = hpa.Builder(hpa_base).with_guard(lambda _: closed).build()
     found = await dry_run(builder().with_resource(blocked).with_resource(web).build())
     assert found.is_empty
-    assert found.result.condition.message == "not today"
+    assert found.result.condition.message == "HorizontalPodAutoscaler web: not today"
 
 
 async def test_data_flows_in_a_dry_run(dry_run: Any, web_base: Manifest, config_map: Any) -> None:
