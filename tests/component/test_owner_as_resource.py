@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import DeleteOptions, Propagation, Verb
-from ocf.component import Component, reconcile_all, reconciling
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation, Verb
+from ocf.component import Component, diff, reconcile_all, reconciling
 from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, StatusReport, SuspensionStatus
 from ocf.feature import BooleanGate
@@ -63,6 +63,23 @@ async def test_it_gets_no_reference_to_itself(env: Env, *, unowned: bool) -> Non
     env.cluster.requests.clear()
     await env.reconcile(tagging(unowned=unowned))
     assert not env.cluster.requests.writes
+
+
+@pytest.mark.parametrize("former", ["user", "us*"])
+async def test_what_its_users_have_written_is_not_taken_over(env: Env, former: str) -> None:
+    fields = {"spec": {"size": 3}, "metadata": {"annotations": {"team": "a"}, "finalizers": ["example.com/hold"]}}
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+    before = await env.cluster.patch(env.owner, fields, options)
+    made = component.Builder("web", condition_type="WebReady").with_former_managers(former)
+    tagged = made.with_resource(unstructured.StaticBuilder(labelled()).build()).build()
+    (planned,) = await diff([tagged], before, env.cluster)
+    assert [change.path for change in planned.objects[0].fields] == ["metadata.labels.tier"]
+    await env.reconcile(tagged)
+    owner = await env.owner_manifest()
+    assert owner["metadata"]["labels"] == {"tier": "one"}
+    assert owner["spec"] == before["spec"]
+    assert owner["metadata"]["annotations"] == {"team": "a"}
+    assert owner["metadata"]["finalizers"] == ["example.com/hold"]
 
 
 async def test_its_status_is_written_without_a_conflict(env: Env) -> None:

@@ -168,8 +168,11 @@ class Takeover:
         return self._owner.field_manager(self._component, *((SECOND,) if is_second else ()))
 
     def _find_named(self, live: Manifest) -> dict[FieldManager, str]:
-        """Return the field managers that are named, were not taken over before, and are not of this owner."""
-        if not self._named:
+        """Return the field managers that are named, were not taken over before, and are not of this owner.
+
+        None of the owner itself: a component declares only some of its fields, and the others are what its users want.
+        """
+        if not self._named or self._owner.is_object(ObjectKey.of(live)):
             return {}
         components = {self._component, *self._context.claims.components}
         return {
