@@ -164,7 +164,9 @@ def _assign(node: Any, last: str | int, value: Any) -> None:
         del node[last]
     elif last == _END and isinstance(node, list):
         node.append(copy_json(value))
-    elif isinstance(node, dict) or _has_item(node, last):
+    elif isinstance(node, dict):
+        node[str(last)] = copy_json(value)  # a client sends each key of a map as a text
+    elif _has_item(node, last):
         node[last] = copy_json(value)
     else:
         raise NotApplicableError(last)
