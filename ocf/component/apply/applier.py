@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster.apply_cache import LastWrite, Rewrites
+from ocf.cluster.retry import MOST_TRIES
 from ocf.cluster.server_errors import is_namespace_ending, without_values
 from ocf.component.apply.adoption import adoption_event, adoption_problem, is_own
 from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
@@ -62,6 +63,7 @@ __all__ = ["Applier", "ApplyResult"]
 _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 _SECRET: Final = ("", "Secret")
+_RESTORING: Final = "restoring the owner reference of"
 _ABSENT: Final = (Drift("", Why.ABSENT),)
 
 
@@ -326,7 +328,7 @@ class Applier:
         if held is not None:
             return held
         if live is not None and OWNER_REFERENCE in _reverted(desired, live, reasons, self._context.owned_by):
-            await self._check_owner("restoring the owner reference of", cached=False)
+            await self._check_owner(_RESTORING, cached=False)
         last = self._cluster.apply_cache.last_write(self._key, self._manager)
         repeated = last is not None and last.desired_hash == intent
         revert = ""
@@ -421,13 +423,39 @@ class Applier:
     async def _send_past_defaults(self, desired: Manifest, live: Manifest | None) -> tuple[Manifest, int]:
         """Apply, after a change of the ownership of defaults that the object contradicts; return how many writes."""
         try:
-            return await self._send(desired, creates=live is None), 1
+            return await self._send(desired, live), 1
         except InvalidError as error:
             if live is None or not await claim_defaults(self._cluster, live, desired, self._manager, error):
                 raise
-        return await self._send(desired), 2
+        # The change of the ownership has made another version of it.
+        return await self._send(desired, await self.get()), 2
 
-    async def _send(self, desired: Manifest, *, creates: bool = False) -> Manifest:
+    async def _send(self, desired: Manifest, live: Manifest | None) -> Manifest:
+        """Apply the desired state; with our owner reference, only to a version that was read.
+
+        So a reference that was removed since then, because the owner is deleted and its objects are orphaned, is not
+        set again: the garbage collector would delete the object after the owner.
+        """
+        if live is None or not self._context.owned_by.references(desired):
+            return await self._send_forced(desired, creates=live is None)
+        for _ in range(MOST_TRIES):
+            metadata = {**desired["metadata"], "resourceVersion": _version(live)}
+            try:
+                return await self._send_forced({**desired, "metadata": metadata})
+            except ConflictError as error:
+                # Only a conflict about the ownership of fields has causes.
+                if error.causes:
+                    raise
+            live = await self.get()
+            if live is None:
+                break
+            if not self._context.owned_by.references(live):
+                await self._check_owner(_RESTORING, cached=False)
+        # It was deleted, or others change it all the time.
+        await self._check_owner(_RESTORING if live is not None else "creating", cached=False)
+        return await self._send_forced(desired)
+
+    async def _send_forced(self, desired: Manifest, *, creates: bool = False) -> Manifest:
         if self._is_owner:
             # With its uid, the API server does not create an owner again that was just deleted.
             desired = {**desired, "metadata": {**desired["metadata"], "uid": self._context.owned_by.uid}}
