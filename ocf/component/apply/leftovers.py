@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ocf.component.apply.rejected_fields import field_steps, places
+from ocf.component.apply.server_defaults import contradicted_fields
 from ocf.component.model.ownership import SECOND
 from ocf.concepts.recorder import Event
 from ocf.errors import ApiError
@@ -21,42 +22,56 @@ __all__ = ["leftover_problem", "record_kept"]
 
 _REQUIRED: Final = "FieldValueRequired"
 _REMEDY: Final = "if that is a former writer, name it with with_former_managers"
+_REMOVE: Final = f"remove it by hand; or, {_REMEDY}"
 
 
 def leftover_problem(error: ApiError, desired: Manifest, live: Manifest, manager: str) -> str:
-    """Return what to do if a rejection is about an entry of a list that other field managers still own in part.
+    """Return what to do if a rejection is about fields of other field managers that the component does not declare.
 
-    The component does not declare it any more, and its apply removes only what no other manager owns: a container
-    without an image is left.
+    An apply removes only what no other manager owns. Of a container that the component drops, one without an image is
+    left. And what a user has set in place of a declared field, such as another handler of a probe, stays beside it.
 
     Args:
         manager: Our field manager.
 
     Returns:
-        A sentence that names the entry and the managers; empty for any other rejection.
+        Sentences that name the fields and the managers; empty for any other rejection.
     """
     managed = ManagedFields.of(live)
     owned = union(*(entry.fields for entry in managed.entries))
+    entries = [
+        place
+        for cause in error.causes
+        if cause.reason == _REQUIRED
+        for place in places(live, owned, field_steps(cause.field)[:-1])
+        if place and place[-1].startswith("k:") and value_at(desired, place) is ABSENT
+    ]
+    found = (
+        _others_problem(entries, managed, manager, "belongs in part to", _REMEDY),
+        _others_problem(contradicted_fields(error, desired, live), managed, manager, "belongs to", _REMOVE),
+    )
+    return "; ".join(filter(None, found))
+
+
+def _others_problem(
+    candidates: Sequence[OwnedPath], managed: ManagedFields, manager: str, belongs: str, remedy: str
+) -> str:
+    """Return a sentence about those of some fields that other field managers own; empty if there are none."""
     found: dict[str, None] = {}
     names: dict[str, None] = {}
-    for cause in error.causes:
-        if cause.reason != _REQUIRED:
-            continue
-        for place in places(live, owned, field_steps(cause.field)[:-1]):
-            if not place or not place[-1].startswith("k:") or value_at(desired, place) is not ABSENT:
-                continue
-            others = [
-                entry.manager.name
-                for entry in managed.entries
-                if entry.manager.name != manager and get_field(entry.fields, place) is not None
-            ]
-            if others:
-                found[path_label(place)] = None
-                names |= dict.fromkeys(others)
+    for place in candidates:
+        others = [
+            entry.manager.name
+            for entry in managed.entries
+            if entry.manager.name != manager and get_field(entry.fields, place) is not None
+        ]
+        if others:
+            found[path_label(place)] = None
+            names |= dict.fromkeys(others)
     if not found:
         return ""
     quoted = ", ".join(f'"{name}"' for name in names)
-    return f"{', '.join(found)} is not declared, and belongs in part to {quoted}: {_REMEDY}"
+    return f"{', '.join(found)} is not declared, and {belongs} {quoted}: {remedy}"
 
 
 def record_kept(

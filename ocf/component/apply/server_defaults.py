@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from ocf.component.apply.deleter import immutable_fields
 from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
 from ocf.component.apply.rejected_fields import field_steps, places
-from ocf.errors import InvalidError
+from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields, union
 from ocf.objects.owned_paths import ABSENT, OwnedPath, value_at
@@ -28,9 +28,10 @@ from ocf.objects.paths import get_field, with_field
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
 
-__all__ = ["claim_defaults", "contradicting_defaults"]
+__all__ = ["claim_defaults", "contradicted_fields", "contradicting_defaults"]
 
 _FORBIDDEN: Final = "FieldValueForbidden"
+_UNION: Final = "more than 1 "
 _CONTRADICTED: Final = frozenset({_FORBIDDEN, "FieldValueInvalid"})
 
 
@@ -63,17 +64,46 @@ def contradicting_defaults(error: InvalidError, desired: Manifest, live: Manifes
         [('f:spec', 'f:strategy', 'f:rollingUpdate')]
     """
     owned = union(*(entry.fields for entry in ManagedFields.of(live).entries))
+    return [at for at in _contradicted(error, desired, live, owned) if get_field(owned, at) is None]
+
+
+def contradicted_fields(error: ApiError, desired: Manifest, live: Manifest) -> list[OwnedPath]:
+    """Return the fields that an object does not declare, and that its rejection names as contradicting a declared one.
+
+    Of a rejection that names a declared field, these are the members of the same union, if its text is about a union.
+
+    Example:
+        >>> from ocf.errors import StatusCause
+        >>> causes = (StatusCause("FieldValueForbidden", "may not specify more than 1 handler type", "probe.httpGet"),)
+        >>> live = {"probe": {"exec": {"command": ["true"]}}, "metadata": {}}
+        >>> desired = {"probe": {"httpGet": {"port": 80}}}
+        >>> contradicted_fields(InvalidError("", causes=causes), desired, live)
+        [('f:probe', 'f:exec')]
+    """
+    owned = union(*(entry.fields for entry in ManagedFields.of(live).entries))
+    return _contradicted(error, desired, live, owned, union_text=_UNION)
+
+
+def _contradicted(
+    error: ApiError, desired: Manifest, live: Manifest, owned: Manifest, *, union_text: str = ""
+) -> list[OwnedPath]:
+    """Return the fields that an object does not declare, and that a rejection is about.
+
+    Args:
+        owned: The `fieldsV1` of all field managers.
+        union_text: What the text of a rejection has if it is about the other members of a union; empty for any text.
+    """
     found: dict[OwnedPath, None] = {}
     for cause in error.causes:
         steps = field_steps(cause.field)
         *parents, name = steps or [""]
         if cause.reason in _CONTRADICTED:
             found |= dict.fromkeys(places(live, owned, steps))
-        if cause.reason == _FORBIDDEN and parents:
+        if cause.reason == _FORBIDDEN and parents and union_text in cause.message:
             for parent in places(live, owned, parents):
                 if value_at(desired, (*parent, f"f:{name}")) is not ABSENT:
                     found |= dict.fromkeys(_members(live, parent))
-    return [at for at in found if get_field(owned, at) is None and value_at(desired, at) is ABSENT]
+    return [at for at in found if value_at(desired, at) is ABSENT]
 
 
 def _members(live: Manifest, parent: OwnedPath) -> Iterator[OwnedPath]:

@@ -401,6 +401,51 @@ class TestSequence:
         assert (ours.manager.name.partition("/")[0], theirs.manager.name) == ("ocf", "kubectl-edit")
         assert not ours.owns(("spec", "strategy"))
 
+    @pytest.mark.parametrize(
+        ("declared", "edit", "named"),
+        [
+            pytest.param(
+                workload("Deployment", strategy={"type": "Recreate"}),
+                {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3}}},
+                "spec.strategy.rollingUpdate",
+                id="strategy",
+            ),
+            pytest.param(
+                probe(httpGet={"port": 80}),
+                {"template": pod({"livenessProbe": {"exec": {"command": ["true"]}}})},
+                "spec.template.spec.containers[name=app].livenessProbe.exec",
+                id="probe",
+            ),
+            pytest.param(
+                variable(value="a"),
+                {
+                    "template": pod(
+                        {"env": [{"name": "MODE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}
+                    )
+                },
+                "spec.template.spec.containers[name=app].env[name=MODE].valueFrom",
+                id="variable",
+            ),
+            pytest.param(
+                volume(emptyDir={}),
+                {"template": pod(volumes=[{"name": "data", "secret": {"secretName": "a"}}])},
+                "spec.template.spec.volumes[name=data].secret",
+                id="volume",
+            ),
+        ],
+    )
+    async def test_what_a_user_has_set_in_place_of_a_declared_field_is_named(
+        self, env: Env, declared: Manifest, edit: Manifest, named: str
+    ) -> None:
+        await env.reconcile(of(declared, "union"))
+        await env.change(DEPLOYMENT, spec=edit)
+        with pytest.raises(ReconcileError) as raised:
+            await env.reconcile(of(declared, "union"))
+        assert raised.value.problem.endswith(
+            f'; {named} is not declared, and belongs to "kubectl-edit": remove it by hand; or, if that is a former '
+            "writer, name it with with_former_managers"
+        )
+
     async def test_nothing_is_claimed_if_a_field_is_immutable(self, env: Env) -> None:
         """The same apply would be rejected again."""
         await env.reconcile(of(workload("Deployment"), "union"))
