@@ -97,11 +97,21 @@ async def _components(
     """Return the components of all owners, each with the name of its owner."""
     from ocf.cli.component_loader import owner_name
     from ocf.cli.owner_check import load_owners
+    from ocf.component.parallel import reject_duplicates, reject_shared
+    from ocf.errors import ConfigError
 
     source, owners = await load_owners(target, file, changes, definitions)
+    pairs: list[tuple[str, Component]] = []
     for owner in owners:
         source.note_pause(owner, "these objects are applied once the pause ends")
-    return [(owner_name(owner), component) for owner in owners for component in await source.components(owner)]
+        components = await source.components(owner)
+        try:
+            reject_duplicates(components)
+            reject_shared(components)
+        except ConfigError as error:
+            raise ConfigError(f"components of {owner_name(owner)}: {error}") from error
+        pairs += [(owner_name(owner), component) for component in components]
+    return pairs
 
 
 def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitStack:

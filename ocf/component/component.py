@@ -18,7 +18,13 @@ from ocf.component.author_code import call_with_timeout
 from ocf.component.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
 from ocf.component.model.ownership import Owner
-from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
+from ocf.component.model.registration import (
+    Registration,
+    ScaleTargets,
+    find_scale_targets,
+    scalers_first,
+    shared_problem,
+)
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.reconcile.loop import ReconcileRun, converge, failing
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
@@ -280,11 +286,7 @@ class Component:
         for entry in self._with(Lifecycle.MANAGED):
             other = context.claims.other_than(self.name, entry.unversioned)
             if other:
-                problem = (
-                    f'resource {entry.identity} is managed by component "{self.name}" and by component "{other}": '
-                    "register it in one of them, and in the other one with read_only or delete_when, if at all"
-                )
-                raise ReconcileError(self.name, problem, resource=entry.identity)
+                raise ReconcileError(self.name, shared_problem(entry, self.name, other), resource=entry.identity)
 
     def _new_run(self, context: ReconcileContext, scaling: ScaleTargets = _NO_TARGETS) -> ReconcileRun:
         reporter = Reporter(self.name, self.condition_type, context)

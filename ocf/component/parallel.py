@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from ocf.component.component import Component
 from ocf.component.context import ReconcileContext
+from ocf.component.model.registration import shared_problem
+from ocf.component.model.resource_options import Lifecycle
 from ocf.component.status.results import Result
 from ocf.errors import ConfigError
 
-__all__ = ["reconcile_all", "reconcile_each", "reject_duplicates"]
+__all__ = ["reconcile_all", "reconcile_each", "reject_duplicates", "reject_shared"]
 
 
 async def reconcile_all(context: ReconcileContext, *components: Component) -> tuple[Result, ...]:
@@ -88,6 +90,23 @@ def reject_duplicates(components: Sequence[Component]) -> None:
                 f'components "{other}" and "{component.name}" of one owner have the same condition type'
                 f' "{component.condition_type}": each would overwrite the condition of the other one'
             )
+
+
+def reject_shared(components: Sequence[Component]) -> None:
+    """Check that no resource is managed by two components of one owner whose gates are open.
+
+    A reconcile finds this as well, and then only these components fail; this is for what shows components without one.
+    """
+    managers: dict[tuple[str, str, str, str], str] = {}
+    for component in components:
+        if component.gate is not None and not component.gate.enabled():
+            continue
+        for entry in component.entries:
+            if entry.options.lifecycle is not Lifecycle.MANAGED:
+                continue
+            other = managers.setdefault(entry.unversioned, component.name)
+            if other != component.name:
+                raise ConfigError(shared_problem(entry, component.name, other))
 
 
 def _result(result: Result | BaseException) -> Result | Exception:

@@ -180,3 +180,32 @@ def test_a_component_that_does_not_run_has_a_note(
         f"note: component web of Shop shop/corner is {state}; these objects are applied while it runs\n"
     )
     assert load_documents(answer.stdout)[0]["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        ("component.Builder('again', condition_type='WebReady').build()", 'have the same condition type "WebReady"'),
+        (
+            "component.Builder('again', condition_type='Again').with_resource(one(shop).entries[0].resource).build()",
+            'resource apps/v1/Deployment/shop/backend is managed by component "again" and by component "web"',
+        ),
+    ],
+)
+def test_components_that_no_reconcile_accepts_together_are_an_error(ocf: Run, second: str, problem: str) -> None:
+    source = Path("shop_operator.py")
+    added = f"\n\ndef both(shop):\n    return [one(shop), {second}]\n"
+    source.write_text(source.read_text(encoding="utf-8") + added, encoding="utf-8")
+    answer = ocf("preview", "shop_operator:both", "--owner", "owner.yaml")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("error: components of Shop shop/corner: ")
+    assert problem in answer.stderr
+
+
+def test_components_of_which_one_is_disabled_may_have_the_same_object(ocf: Run) -> None:
+    source = Path("shop_operator.py")
+    second = "component.Builder('again', condition_type='Again').with_resource(one(shop).entries[0].resource)"
+    gated = f"{second}.with_feature_gate(VersionGate('1', '>= 2')).build()"
+    added = f"\n\ndef both(shop):\n    return [one(shop), {gated}]\n"
+    source.write_text(source.read_text(encoding="utf-8") + added, encoding="utf-8")
+    assert ocf("preview", "shop_operator:both", "--owner", "owner.yaml").exit_code == 0

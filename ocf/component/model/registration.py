@@ -28,7 +28,15 @@ from ocf.concepts.resource import MutationInspector, Previewable, ResourceBuilde
 from ocf.lazy_types.signatures import annotated_names
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Registration", "ScaleTargets", "find_scale_targets", "is_builder", "is_resource", "scalers_first"]
+__all__ = [
+    "Registration",
+    "ScaleTargets",
+    "find_scale_targets",
+    "is_builder",
+    "is_resource",
+    "scalers_first",
+    "shared_problem",
+]
 
 _CONCEPTS: Final[Mapping[str, object]] = {
     "alive": Alive,
@@ -195,3 +203,11 @@ def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarge
         waiting = [other for other in waiting if other not in scalers]
         ordered += [*scalers, entry]
     return ordered
+
+
+def shared_problem(entry: Registration, name: str, other: str) -> str:
+    """Return the problem of a resource that two components of one owner manage, and what to do."""
+    return (
+        f'resource {entry.identity} is managed by component "{name}" and by component "{other}": '
+        "register it in one of them, and in the other one with read_only or delete_when, if at all"
+    )
