@@ -210,7 +210,10 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         if cluster_scoped and metadata.get("namespace"):
             yield "cluster-scoped object must not have a namespace"
         if not (cluster_scoped or metadata.get("namespace") or self._defaults.namespace):
-            yield "object namespace cannot be empty"
+            hint = (
+                "" if owner is None else f": the owner {owner.kind} {owner.name} has none, so set it, or with_namespace"
+            )
+            yield f"object namespace cannot be empty{hint}"
 
     def _problems(self) -> Iterator[str]:
         namespace: object = self._defaults.namespace

@@ -107,8 +107,11 @@ class TestNames:
         assert rendered(web(REALM).with_resource(clusterrole.Builder({"rules": []})))["metadata"]["name"] == "north"
 
     def test_a_cluster_scoped_owner_gives_no_namespace(self) -> None:
-        with pytest.raises(BuildError, match="object namespace cannot be empty"):
+        with pytest.raises(BuildError) as raised:
             web(REALM).with_resource(configmap.Builder({})).build()
+        assert raised.value.problems == (
+            f"object namespace cannot be empty: the owner {REALM.kind} north has none, so set it, or with_namespace",
+        )
 
         manifest = rendered(web(REALM).with_namespace("town").with_resource(configmap.Builder({})))
         assert ObjectKey.of(manifest) == ("v1", "ConfigMap", "north", "town")
