@@ -294,8 +294,10 @@ class Controller:
         """
         deleted = change.type is EventType.DELETED
         if deleted and (key.api_version, key.kind) == self._owner_kind:
-            paused = find_pause(unpack(change.entry), self.operator.name, self._pause_path) is not None
+            last = unpack(change.entry)
+            paused = find_pause(last, self.operator.name, self._pause_path) is not None
             self._departed.ended(change.entry, paused=paused)
+            self._abandoned.owner_ended(last)
         version = "" if deleted else change.entry.version
         if version:
             self._abandoned.look_at(key, change.entry)

@@ -17,10 +17,11 @@ from ocf import component
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
 from ocf.component.deletion import SKIP_CLEANUP
-from ocf.errors import NotFoundError
+from ocf.component.held_objects import release_object
+from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, secret
-from ocf.runtime.operator import ManagerOptions, Operator, running
+from ocf.runtime.operator import ManagerOptions, Operator, abandoned, running
 from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 
 from .conftest import NAMESPACE, SECOND, SHOPS, Env, RunTest, Shop, key_of, new_cluster, shop
@@ -257,6 +258,38 @@ def test_it_is_released_if_its_owner_is_gone_for_good(run_test: RunTest, when: s
             await asyncio.sleep(60)
             assert not await env.is_present(LOGIN)
 
+    run_test(test)
+
+
+@pytest.mark.promise("held-objects", runs="an owner without its finalizers, whose objects are deleted before it")
+@pytest.mark.parametrize("how", ["Foreground", "namespace"])
+@pytest.mark.parametrize("failures", [0, 3])
+def test_it_is_released_if_it_was_deleted_before_its_owner(
+    run_test: RunTest, monkeypatch: pytest.MonkeyPatch, how: str, failures: int
+) -> None:
+    """A user lets an owner go whose clean-up never succeeds."""
+    errors: list[ServerError] = []
+
+    async def release(cluster: Cluster, key: ObjectKey, *others: Any) -> None:
+        if errors:
+            raise errors.pop()
+        await release_object(cluster, key, *others)
+
+    async def test(env: Env) -> None:
+        async with env.operating(**Database(pending=1_000_000).declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            await delete(env.cluster, how)
+            await asyncio.sleep(60)
+            assert await hold_of(env) == [HOLD]
+            errors.extend([ServerError("apiserver is shutting down")] * failures)
+            await env.cluster.patch(key_of(), {"metadata": {"finalizers": None}}, MERGE)
+            await asyncio.sleep(60)
+            assert not await env.is_present(key_of())
+            assert not await env.is_present(LOGIN)
+            assert not errors
+
+    monkeypatch.setattr(abandoned, "release_object", release)
     run_test(test)
 
 
