@@ -218,7 +218,7 @@ def converging_condition(
         # Even from False to False: the time spent suspended or waiting does not count as converging. A start in the
         # future, after a clock was set back, counts as now: otherwise the period would end late by as much.
         context = replace(context, previous=replace(previous, last_transition_time=""))
-    elif previous.reason in STICKY and reason in PROGRESSING:
+    if previous.reason in STICKY and reason in PROGRESSING:
         reason = previous.reason
     return context.next(*(grade or (reason, message)), ready=False)
 
@@ -278,7 +278,9 @@ def _graded(waiting: Sequence[ResourceObservation]) -> tuple[Reason, str] | None
     worst = max((grade.status for _, grade in graded), key=lambda status: status.severity)
     if worst is GraceStatus.HEALTHY:
         return None
-    message = _listed((resource, grade) for resource, grade in graded if grade.status is not GraceStatus.HEALTHY)
+    # A resource without a grace status, such as a Job that has failed, may be what the others wait for.
+    reports: Iterable[tuple[str, StatusReport[Any]]] = ((one.resource, _grade(one) or one.report) for one in waiting)
+    message = _listed((resource, report) for resource, report in reports if report.status is not GraceStatus.HEALTHY)
     return Reason(worst), f"Component is {worst.lower()}: {message}"
 
 

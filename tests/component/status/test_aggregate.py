@@ -280,6 +280,13 @@ class TestGrace:
             ),
             pytest.param(
                 "Creating",
+                [(Al.CREATING, "x", ("Down", "no pods")), (Co.FAILING, "it failed", None)],
+                "Down",
+                "Component is down: the resource: it failed; the resource: no pods",
+                id="beside others without a grace status, what it reports",
+            ),
+            pytest.param(
+                "Creating",
                 [
                     (Al.CREATING, "x", ("Degraded", "a")),
                     (Al.CREATING, "x", ("Healthy", "h")),

@@ -47,6 +47,7 @@ async def test_a_period_that_begins_in_the_future_begins_now(
     env.clock.jump(env.clock.now() - ahead)
     again = await env.reconcile(with_grace(web))
     assert again.requeue_after == timedelta(minutes=5, seconds=1)
+    assert again.condition.reason is Reason.CREATING
     before = (await env.condition())["lastTransitionTime"]
     env.clock.advance(timedelta(minutes=2))
     assert (await env.reconcile(with_grace(web))).requeue_after == timedelta(minutes=3, seconds=1)
