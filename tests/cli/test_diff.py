@@ -115,10 +115,13 @@ def test_a_blocked_component_is_a_change(env: Env, diff: Run) -> None:
     answer = diff(*arguments)
     assert (answer.exit_code, answer.stdout.splitlines()) == (
         1,
-        ["# component web of Shop shop/corner", "# the reconcile would stop early, Blocked: no license"],
+        [
+            "# component web of Shop shop/corner",
+            "# the reconcile would stop early, Blocked: Deployment backend: no license",
+        ],
     )
     [shown] = json.loads(diff(*arguments, "--output", "json").stdout)
-    assert (shown["differs"], shown["halt"]) == (False, "Blocked: no license")
+    assert (shown["differs"], shown["halt"]) == (False, "Blocked: Deployment backend: no license")
 
 
 def test_without_the_owner_in_the_cluster_everything_is_new(diff: Run) -> None:

@@ -90,10 +90,11 @@ def _operator() -> tuple[Operator[Any], Manifest]:
     found = _OPERATOR.search(_README.read_text(encoding="utf-8"))
     if found is None:
         raise ValueError(f"{_README.name} has no operator that {_OPERATOR.pattern!r} finds")
-    names: dict[str, Any] = {"__name__": "shop"}
+    # A generic pydantic model registers its concrete classes in the module that it finds by this name.
+    names: dict[str, Any] = {"__name__": __name__}
     code = compile(found[1], _README.name, "exec", dont_inherit=True)
     exec(code, names)  # noqa: S102 (the code of our own README)
-    return names["operator"], names["SHOPS"]
+    return names["operator"], names["Shop"].definition()
 
 
 def _in_the_middle() -> float:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SILENCES: Final = 20
 DETECTED: Final = 70.0
 PAUSE: Final = 100.0
+# In turn, because the operator restores one object at most ten times in a row without a pause.
+REMOVED: Final = (("Service", "type", "ClusterIP"), ("Deployment", "progressDeadlineSeconds", 600))
 
 
 async def with_silences(env: OperatorEnv, *, silent: bool) -> Ended:
@@ -33,9 +35,10 @@ async def with_silences(env: OperatorEnv, *, silent: bool) -> Ended:
                 assert env.gateway.silence() >= 1 + len(KINDS)
             begun = now()
             await env.change(autoscaling={"enabled": True, "maxReplicas": 20 + turn})
-            await env.remove("Service")
+            kind, path, wanted = REMOVED[turn % len(REMOVED)]
+            await env.remove(kind)
             await env.wait_for_field(HPA, "maxReplicas", 20 + turn, within=DETECTED)
-            await env.wait_for_field("Service", "type", "ClusterIP", within=DETECTED)
+            await env.wait_for_field(kind, path, wanted, within=DETECTED)
             await asyncio.sleep(PAUSE - (now() - begun))
     return await env.ended()
 
