@@ -2,7 +2,7 @@
 
 An apply that does not match the schema, and a strategic merge patch that contradicts itself, are answered with 500 and
 no reason. A retry does not help, so these answers are recognized by the beginning of their message: nothing else
-identifies them.
+identifies them. The same holds for an object that is too large for etcd.
 
 A create in a namespace that is being deleted is answered with 403, and with a cause that nothing else has.
 
@@ -31,13 +31,19 @@ _BEGINNINGS: Final = (
     "merging lists cannot yet be specified in the patch",
     "map: map[",
 )
+# The limits of etcd and of its client; above 3 MiB, the API server answers with 413.
+_TOO_LARGE: Final = (
+    "etcdserver: request is too large",
+    "rpc error: code = ResourceExhausted desc = trying to send message larger than max",
+)
 
 
 def as_client_error(error: ApiError) -> ApiError:
-    """Return an `InvalidError` in place of a 500 that was caused by the request; a retry does not help.
+    """Return a client error in place of a 500 that was caused by the request; a retry does not help.
 
     Returns:
-        An `InvalidError` with the same message and code for such a 500; every other error unchanged.
+        For such a 500, an `InvalidError` with the same message and code, or a `BadRequestError` with the reason
+        `RequestEntityTooLarge`; every other error unchanged.
 
     Example:
         >>> from ocf.errors import api_error
@@ -47,6 +53,9 @@ def as_client_error(error: ApiError) -> ApiError:
     """
     if error.code == _INTERNAL and not error.reason and error.message.startswith(_BEGINNINGS):
         return InvalidError(error.message, code=error.code, causes=error.causes, retry_after=error.retry_after)
+    if error.code == _INTERNAL and not error.reason and error.message.startswith(_TOO_LARGE):
+        reason = "RequestEntityTooLarge"
+        return BadRequestError(error.message, code=error.code, reason=reason, retry_after=error.retry_after)
     return error
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ocf.cluster.client.responses import status_error
 from ocf.cluster.server_errors import as_client_error, without_values
-from ocf.errors import ApiError, ConflictError, InvalidError, ServerError, StatusCause, api_error
+from ocf.errors import ApiError, BadRequestError, ConflictError, InvalidError, ServerError, StatusCause, api_error
 from ocf_server import EmbeddedCluster
 
 UNFITTING = (
@@ -143,3 +143,16 @@ def test_a_rejection_without_values_has_the_field_and_the_kind_of_the_problem(er
 )
 def test_an_error_that_quotes_no_value_is_unchanged(error: ApiError) -> None:
     assert without_values(error) is error
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "etcdserver: request is too large",
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2500537 vs. 2097152)",
+    ],
+)
+def test_an_object_that_is_too_large_for_etcd_is_a_client_error(message: str) -> None:
+    """As a 1.36 API server answers to an object of 1.6 and of 2.5 MB."""
+    error = as_client_error(api_error(message, code=500))
+    assert (type(error), error.code, error.reason) == (BadRequestError, 500, "RequestEntityTooLarge")
