@@ -15,11 +15,32 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.rbac import PolicyRule
 from ocf_server import EmbeddedCluster
 
-__all__ = ["Env", "Forward", "defined", "eventually", "settable_time", "until", "until_granted"]
+__all__ = ["Env", "Forward", "defined", "definition_of", "eventually", "settable_time", "until", "until_granted"]
 
 T = TypeVar("T")
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
+
+
+def definition_of(kind: str, group: str, schema: Manifest, **version: Any) -> Manifest:
+    """Return the definition of a namespaced kind with one version, which has a status.
+
+    Args:
+        version: Fields of the version that are other ones.
+    """
+    plural = f"{kind.lower()}s"
+    served = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "scope": "Namespaced",
+            "versions": [{**served, "schema": {"openAPIV3Schema": schema}, **version}],
+        },
+    }
 
 
 Forward: TypeAlias = Callable[[float], None]

@@ -40,7 +40,8 @@ def run(target: str) -> None:
 
     operator = load_operator(target)
     options = environment_options(operator.name, os.environ)
-    # Other commands end soon and collect nothing; `main` sets what a process that runs for long needs.
+    # The command line collects seldom, because most commands end soon. `main` keeps a larger threshold than its own, so
+    # it has to be small here for `main` to set the one of a process that runs for long.
     gc.set_threshold(1)
     try:
         main(operator, options=options)

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ocf.cluster import PatchOptions, PatchType
+from ocf.cluster.retry import retry_on_conflict
 from ocf.component.model.holds import hold_finalizer, record_annotation
 from ocf.component.model.ownership import finalizers_of, is_ending
-from ocf.errors import ConflictError, NotFoundError
+from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
 
 __all__ = ["is_owner_ending", "release", "release_object", "update"]
-
-_TRIES: Final = 5
 
 
 async def update(context: ReconcileContext, wanted: frozenset[ObjectKey]) -> None:
@@ -60,26 +60,21 @@ async def release(context: ReconcileContext, keys: Collection[ObjectKey]) -> Non
 async def release_object(cluster: Cluster, key: ObjectKey, operator: str, keep: Callable[[Manifest], object]) -> None:
     """Remove the finalizer from an object, unless it is gone or has to be kept."""
     name = hold_finalizer(operator)
-    for tries_left in reversed(range(_TRIES)):
-        try:
-            live = await cluster.get(key)
-            finalizers = finalizers_of(live)
-            if name not in finalizers or keep(live):
-                return
-            # Without the version, a patch would also remove the finalizers that others have set meanwhile.
-            metadata = {
-                "resourceVersion": live["metadata"]["resourceVersion"],
-                "finalizers": [each for each in finalizers if each != name],
-            }
-            options = PatchOptions(patch_type=PatchType.MERGE, field_manager=f"{operator}/release")
-            await cluster.patch(key, {"metadata": metadata}, options)
-        except NotFoundError:
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=f"{operator}/release")
+
+    async def write(live: Manifest) -> None:
+        finalizers = finalizers_of(live)
+        if name not in finalizers or keep(live):
             return
-        except ConflictError:
-            if not tries_left:
-                raise
-        else:
-            return
+        # Without the version, a patch would also remove the finalizers that others have set meanwhile.
+        metadata = {
+            "resourceVersion": live["metadata"]["resourceVersion"],
+            "finalizers": [each for each in finalizers if each != name],
+        }
+        await cluster.patch(key, {"metadata": metadata}, options)
+
+    with suppress(NotFoundError):
+        await retry_on_conflict(lambda: cluster.get(key), write)
 
 
 async def _record(context: ReconcileContext, keys: Collection[ObjectKey]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -112,10 +113,8 @@ def failure_events(owner: Owner, problems: Iterable[str], stored: Sequence[Manif
 
 def owner_event(owner: Owner, reason: str, note: str, *, action: str, warning: bool = True) -> Event:
     """Return an event about an owner."""
-    kind = "Warning" if warning else "Normal"
-    return Event(
-        owner=owner.key, owner_uid=owner.uid, resource=owner.key, reason=reason, action=action, note=note, type=kind
-    )
+    event = owner.event(owner.key, reason, note, action=action)
+    return replace(event, type="Warning") if warning else event
 
 
 def replaced_value(owner: Manifest, written: Manifest) -> str:

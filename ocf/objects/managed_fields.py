@@ -134,11 +134,16 @@ class ManagedFields:
         """The entries, in the order of the object."""
         return tuple(map(ManagedFieldsEntry, self.manifests))
 
+    @property
+    def appliers(self) -> tuple[str, ...]:
+        """The names of the managers that have applied the object, in its order; those of subresources are left out."""
+        return tuple(str(entry.get("manager") or "") for entry in self.manifests if is_apply(entry))
+
     def owned_by(self, manager: str) -> Manifest | None:
         """Return the `fieldsV1` of a manager's server-side apply; None if it never applied the object."""
         # Every comparison of an object starts here, so the entries of the other managers are not wrapped.
         for entry in self.manifests:
-            if entry.get("manager") == manager and entry.get("operation") == _APPLY and not entry.get("subresource"):
+            if entry.get("manager") == manager and is_apply(entry):
                 return ManagedFieldsEntry(entry).fields
         return None
 
@@ -153,6 +158,11 @@ class ManagedFields:
     def paths(self) -> dict[FieldManager, frozenset[str]]:
         """Return the innermost fields of each manager, for example `spec.template.spec.containers[name=app].image`."""
         return {entry.manager: frozenset(_leaves(entry.fields, "")) for entry in self.entries}
+
+
+def is_apply(entry: Manifest) -> bool:
+    """Return whether an entry is that of a server-side apply of the object itself."""
+    return entry.get("operation") == _APPLY and not entry.get("subresource")
 
 
 def fields_path(path: Sequence[str]) -> tuple[str, ...]:

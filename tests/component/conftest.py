@@ -35,6 +35,8 @@ _CLUSTER_ROLE: Kind[Any, BaseMutator] = Kind(
 
 
 EnvCluster: TypeAlias = EmbeddedCluster | RecordingCluster
+Server: TypeAlias = tuple[Cluster, str]
+"""A cluster and a namespace of it."""
 
 SHOP: Final = {
     "apiVersion": "example.com/v1",
@@ -225,6 +227,14 @@ async def shop_server(shop_plane: ControlPlane) -> AsyncIterator[Cluster]:
     """One client for all tests, which saves a handshake per test."""
     async with await shop_plane.cluster() as server:
         yield server
+
+
+@pytest.fixture(params=["embedded", "real"])
+def server(request: pytest.FixtureRequest) -> Server:
+    """Return a cluster and a namespace; requested outside of the event loop, which the client needs."""
+    if request.param == "embedded":
+        return EmbeddedCluster(namespaces=("town",)), "town"
+    return request.getfixturevalue("shop_server"), request.getfixturevalue("envtest").namespace
 
 
 @pytest.fixture(params=["embedded", "envtest"])

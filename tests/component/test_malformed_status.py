@@ -22,7 +22,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_time
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
-from tests.support import eventually
+from tests.support import definition_of, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,25 +33,9 @@ FOREIGN: Final[Manifest] = {"type": "Backup", "status": "True", "reason": "Done"
 OWN: Final = ("WebReady", "Ready", "AllReady")
 FAILED: Final = "shops/Reconciled"
 NO_LISTS: Final[list[Any]] = ["Ready", 3, {"Ready": "True"}, {"type": "Ready", "status": "True"}]
-UNTYPED: Final[Manifest] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "stalls.malformed.example.com"},
-    "spec": {
-        "group": "malformed.example.com",
-        "names": {"kind": "Stall", "plural": "stalls", "singular": "stall", "listKind": "StallList"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+UNTYPED: Final = definition_of(
+    "Stall", "malformed.example.com", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+)
 
 
 def components(_: Manifest) -> list[Component]:

@@ -23,8 +23,8 @@ from ocf.objects.conditions import LONGEST_MESSAGE
 from ocf.runtime.operator import Operator, OwnerType
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import VirtualClock
-from ocf_server import EmbeddedCluster
-from tests.support import eventually
+from tests.component.conftest import Server
+from tests.support import definition_of, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,37 +61,10 @@ STATUS: Final[Manifest] = {
     },
     "x-kubernetes-validations": [{"rule": "!has(self.size) || self.size < 10", "message": "too large"}],
 }
-DEFINITION: Final[Manifest] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "tents.refused.example.com"},
-    "spec": {
-        "group": "refused.example.com",
-        "names": {"kind": "Tent", "plural": "tents", "singular": "tent", "listKind": "TentList"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": STATUS}}},
-            }
-        ],
-    },
-}
+DEFINITION: Final = definition_of("Tent", "refused.example.com", {"type": "object", "properties": {"status": STATUS}})
 FAILED: Final = "tents/Reconciled"
 
-Server: TypeAlias = tuple[Cluster, str]
 Change: TypeAlias = "Callable[[ReconcileContext], object]"
-
-
-@pytest.fixture(params=["embedded", "real"])
-def server(request: pytest.FixtureRequest) -> Server:
-    """Return a cluster and a namespace; requested outside of the event loop, which the client needs."""
-    if request.param == "embedded":
-        return EmbeddedCluster(namespaces=("town",)), "town"
-    return request.getfixturevalue("shop_server"), request.getfixturevalue("envtest").namespace
 
 
 class Writes(InterceptingCluster):

@@ -11,7 +11,7 @@ import base64
 import json
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import pytest
 from kubernetes.client import V1Condition, V1ResourceRequirements
@@ -30,7 +30,7 @@ from ocf.runtime.crds import Conversion, CRDVersion, Preserve, VersionedResource
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import VirtualClock
-from ocf_server import EmbeddedCluster
+from tests.component.conftest import Server
 from tests.support import eventually
 
 if TYPE_CHECKING:
@@ -84,8 +84,6 @@ SPEC: Final[dict[str, Any]] = {
     "maybe": FREE,
 }
 
-Server: TypeAlias = tuple[Cluster, str]
-
 
 def gallery(namespace: str = "town", **spec: Any) -> Manifest:
     metadata = {"name": "corner", "namespace": namespace}
@@ -101,14 +99,6 @@ def free_parts(owner: Gallery | Painting) -> list[dict[str, Any] | None]:
 
 
 ALL_FREE: Final = [FREE] * 7
-
-
-@pytest.fixture(params=["embedded", "real"])
-def server(request: pytest.FixtureRequest) -> Server:
-    """Return a cluster and a namespace; requested outside of the event loop, which the client needs."""
-    if request.param == "embedded":
-        return EmbeddedCluster(namespaces=("town",)), "town"
-    return request.getfixturevalue("shop_server"), request.getfixturevalue("envtest").namespace
 
 
 @pytest.mark.promise("free-fields", runs="components, report, on_delete and a reconcile of both servers, in 7 places")

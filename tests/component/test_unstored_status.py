@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pytest
 
@@ -18,7 +18,8 @@ from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import RecordingCluster, VirtualClock
 from ocf_server import EmbeddedCluster
-from tests.support import eventually
+from tests.component.conftest import Server
+from tests.support import definition_of, eventually
 
 STRING: Final[Manifest] = {"type": "string"}
 CONDITION: Final[Manifest] = {
@@ -39,20 +40,8 @@ def definition(plural: str, status: Manifest | None, *, subresource: bool = True
     schema: Manifest = {"type": "object", "properties": {"spec": spec}}
     if status is not None:
         schema["properties"]["status"] = {"type": "object", "properties": status}
-    version: Manifest = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    if subresource:
-        version["subresources"] = {"status": {}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.unstored.example.com"},
-        "spec": {
-            "group": "unstored.example.com",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
+    without: Manifest = {} if subresource else {"subresources": {}}
+    return definition_of(kind, "unstored.example.com", schema, **without)
 
 
 def conditions(item: Manifest) -> Manifest:
@@ -90,16 +79,6 @@ UNSTORED: Final = {
 }
 
 CLOCK: Final = VirtualClock()
-
-Server: TypeAlias = tuple[Cluster, str]
-
-
-@pytest.fixture(params=["embedded", "real"])
-def server(request: pytest.FixtureRequest) -> Server:
-    """Return a cluster and a namespace; requested outside of the event loop, which the client needs."""
-    if request.param == "embedded":
-        return EmbeddedCluster(namespaces=("town",)), "town"
-    return request.getfixturevalue("shop_server"), request.getfixturevalue("envtest").namespace
 
 
 class Writes(InterceptingCluster):

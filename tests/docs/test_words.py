@@ -57,7 +57,7 @@ def test_the_readme_has_two_commands() -> None:
     assert [COMMAND.findall(each) for each in block] == [["demo", "test"]]
 
 
-# Also in names with underscores, but not as values: recorded requests have a kind Nobody.
+# Names with underscores count, values in quotes do not: recorded requests contain the kind "Nobody".
 _VAGUE: Final = re.compile(r"(?<![a-z\"])(nobody|somebody|tells|asleep)(?![a-z])", re.IGNORECASE)
 _GO_NAMES: Final = re.compile(
     r"\bnil\b|\b(BlockOn|IgnoreIf|Gated|Delete|Orphan|Include|With|Extract|Depends)(By|When|On|Absence|Absent|Into)\b"

@@ -166,12 +166,12 @@ QUOTA = 'pods "web-6d" is forbidden: exceeded quota: small, requested: pods=1, u
 TIMED_OUT = 'ReplicaSet "web-6d" has timed out progressing.'
 
 
-def told(kind: str, status: str, reason: str, message: str) -> Manifest:
+def condition(kind: str, status: str, reason: str, message: str) -> Manifest:
     return {"type": kind, "status": status, "reason": reason, "message": message}
 
 
-NO_PODS = told("ReplicaFailure", "True", "FailedCreate", QUOTA)
-MISSED = told("Progressing", "False", "ProgressDeadlineExceeded", TIMED_OUT)
+NO_PODS = condition("ReplicaFailure", "True", "FailedCreate", QUOTA)
+MISSED = condition("Progressing", "False", "ProgressDeadlineExceeded", TIMED_OUT)
 
 
 @pytest.mark.promise("cause-in-condition")
@@ -230,10 +230,10 @@ class TestRolloutFailure:
     @pytest.mark.parametrize(
         "conditions",
         [
-            pytest.param([told("Progressing", "True", "ReplicaSetUpdated", "x")], id="it progresses"),
-            pytest.param([told("Progressing", "Unknown", "DeploymentPaused", "x")], id="it is paused"),
-            pytest.param([told("ReplicaFailure", "False", "FailedCreate", "x")], id="pods can be created again"),
-            pytest.param([told("Available", "False", "MinimumReplicasUnavailable", "x")], id="it is only unavailable"),
+            pytest.param([condition("Progressing", "True", "ReplicaSetUpdated", "x")], id="it progresses"),
+            pytest.param([condition("Progressing", "Unknown", "DeploymentPaused", "x")], id="it is paused"),
+            pytest.param([condition("ReplicaFailure", "False", "FailedCreate", "x")], id="pods can be created again"),
+            pytest.param([condition("Available", "False", "MinimumReplicasUnavailable", "x")], id="only unavailable"),
         ],
     )
     def test_other_conditions_are_not_failures(self, conditions: list[Manifest]) -> None:

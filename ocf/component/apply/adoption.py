@@ -11,7 +11,6 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from ocf.component.model.resource_options import Adoption
-from ocf.concepts.recorder import Event
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.manifest import PREFIX
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from ocf.component.apply.takeover import FormerWriters
     from ocf.component.context import ReconcileContext
     from ocf.component.model.ownership import Owner
+    from ocf.concepts.recorder import Event
 
 __all__ = ["ADOPTABLE_BY", "adoption_event", "adoption_label", "adoption_problem", "is_own"]
 
@@ -39,11 +39,7 @@ def is_own(live: Manifest, component: str, context: ReconcileContext, former: Fo
     owner, components = context.owned_by, {component, *context.claims.components}
     if owner.references(live) or owner.earlier_uids(live) or former.moved or former.earlier:
         return True
-    return any(
-        owner.component_of(entry.manager.name, components) is not None
-        for entry in ManagedFields.of(live).entries
-        if entry.manager.operation == "Apply" and not entry.manager.subresource
-    )
+    return any(owner.component_of(name, components) is not None for name in ManagedFields.of(live).appliers)
 
 
 def adoption_label(key: ObjectKey) -> str:
@@ -95,14 +91,7 @@ def adoption_event(owner: Owner, live: Manifest, *, unowned: bool) -> Event:
     writers = sorted({each.manager.name for each in ManagedFields.of(live).entries if not each.manager.subresource})
     by = f", which {', '.join(writers)} had written" if writers else ""
     then = "it stays when its owner is deleted" if unowned else "it is deleted with its owner"
-    return Event(
-        owner=owner.key,
-        owner_uid=owner.uid,
-        resource=key,
-        reason="ResourceAdopted",
-        action="Adopt",
-        note=f"Adopted {key.kind} '{key.name}'{by}; {then}",
-    )
+    return owner.event(key, "ResourceAdopted", f"Adopted {key.kind} '{key.name}'{by}; {then}", action="Adopt")
 
 
 def _name(owner: ObjectKey) -> str:

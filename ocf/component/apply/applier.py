@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster.apply_cache import LastWrite, Rewrites
-from ocf.cluster.retry import MOST_TRIES
 from ocf.cluster.server_errors import is_namespace_ending, without_values
 from ocf.component.apply.adoption import adoption_event, adoption_problem, is_own
 from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
@@ -17,12 +16,12 @@ from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.handover import DesiredStates, FieldHandover
 from ocf.component.apply.leftovers import leftover_problem, record_kept
 from ocf.component.apply.owner_check import owner_exists, owner_lives
-from ocf.component.apply.server_defaults import claim_defaults
+from ocf.component.apply.sender import RESTORING, ApplySender
 from ocf.component.apply.takeover import Takeover, removed_fields, takeover_event
 from ocf.component.author_code import call_with_timeout
 from ocf.component.model.holds import with_hold
 from ocf.component.model.ownership import Owner, is_ending, sendable
-from ocf.component.model.resource_options import Adoption, Conflicts
+from ocf.component.model.resource_options import Adoption
 from ocf.component.model.write_backoff import (
     EXISTENCE,
     OWNER_REFERENCE,
@@ -41,7 +40,6 @@ from ocf.concepts.recorder import Why
 from ocf.errors import (
     ApiError,
     ConfigError,
-    ConflictError,
     InvalidError,
     MutationError,
     NotFoundError,
@@ -51,7 +49,6 @@ from ocf.errors import (
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import fields_path
 from ocf.objects.manifest import split_api_version
-from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
@@ -63,7 +60,6 @@ __all__ = ["Applier", "ApplyResult"]
 _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 _SECRET: Final = ("", "Secret")
-_RESTORING: Final = "restoring the owner reference of"
 _ABSENT: Final = (Drift("", Why.ABSENT),)
 
 
@@ -127,6 +123,16 @@ class Applier:
         self._former_managers = former_managers
         self._takeover = Takeover(component, context, former_managers, unowned=entry.options.unowned)
         self._is_owner = context.owned_by.is_object(entry.key)
+        self._sender = ApplySender(
+            context,
+            entry.key,
+            self._manager,
+            ignore_fields,
+            on_conflict=entry.options.on_conflict,
+            adoption=self._adoption,
+            get=self.get,
+            require_living_owner=self._require_living_owner,
+        )
         self._is_held = entry.options.held_for_cleanup and entry.key in context.held
         self._has_secrets = entry.key.group_kind == _SECRET
 
@@ -144,11 +150,14 @@ class Applier:
         self._require_owner()
         return live
 
-    async def _check_owner(self, step: str, *, cached: bool = True) -> None:
-        """Raise an error if the owner is gone, or is being deleted if it is not read from a cache."""
+    async def _require_living_owner(self, step: str) -> None:
+        """Raise an error if the owner is gone or being deleted, as the API server and not a cache has it."""
+        await self._check_owner(step, owner_lives)
+
+    async def _check_owner(self, step: str, check: Callable[[ReconcileContext], Awaitable[bool]]) -> None:
         context = self._context
         try:
-            exists = await (owner_exists(context) if cached else owner_lives(context))
+            exists = await check(context)
         except OcfError as error:
             raise self._failed(f"check the owner {context.owned_by.key} before {step}", error) from error
         if not exists:
@@ -165,7 +174,7 @@ class Applier:
         """Apply the desired state, suspended or running, unless the object as just read is in sync with it."""
         if live is None and self._cluster.apply_cache.last_write(self._key, self._manager) is not None:
             # What we had applied may have been deleted because its owner was.
-            await self._check_owner("creating")
+            await self._check_owner("creating", owner_exists)
         self._require_owner()
         if live is not None and is_ending(live) and (awaited := await self._awaited_deletion(live)):
             return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=awaited)
@@ -328,7 +337,7 @@ class Applier:
         if held is not None:
             return held
         if live is not None and OWNER_REFERENCE in _reverted(desired, live, reasons, self._context.owned_by):
-            await self._check_owner(_RESTORING, cached=False)
+            await self._require_living_owner(RESTORING)
         last = self._cluster.apply_cache.last_write(self._key, self._manager)
         repeated = last is not None and last.desired_hash == intent
         revert = ""
@@ -336,7 +345,7 @@ class Applier:
             reverted = _reverted(desired, live, taken or reasons, self._context.owned_by)
             revert = self._revert_message(live) if is_fighting(last, reverted) else ""
         try:
-            answer, writes = await self._send_past_defaults(desired, live)
+            answer, writes = await self._sender.send(desired, live)
         except InvalidError as error:
             if live is None or not (self._options.recreate_on_immutable_change and immutable_fields(error)):
                 raise
@@ -419,59 +428,6 @@ class Applier:
         if last is not None:
             cache.note_write(key, self._manager, last)
         return last
-
-    async def _send_past_defaults(self, desired: Manifest, live: Manifest | None) -> tuple[Manifest, int]:
-        """Apply, after a change of the ownership of defaults that the object contradicts; return how many writes."""
-        try:
-            return await self._send(desired, live), 1
-        except InvalidError as error:
-            if live is None or not await claim_defaults(self._cluster, live, desired, self._manager, error):
-                raise
-        # The change of the ownership has made another version of it.
-        return await self._send(desired, await self.get()), 2
-
-    async def _send(self, desired: Manifest, live: Manifest | None) -> Manifest:
-        """Apply the desired state; with our owner reference, only to a version that was read.
-
-        So a reference that was removed since then, because the owner is deleted and its objects are orphaned, is not
-        set again: the garbage collector would delete the object after the owner.
-        """
-        if live is None or not self._context.owned_by.references(desired):
-            return await self._send_forced(desired, creates=live is None)
-        for _ in range(MOST_TRIES):
-            metadata = {**desired["metadata"], "resourceVersion": _version(live)}
-            try:
-                return await self._send_forced({**desired, "metadata": metadata})
-            except ConflictError as error:
-                # Only a conflict about the ownership of fields has causes.
-                if error.causes:
-                    raise
-            live = await self.get()
-            if live is None:
-                break
-            if not self._context.owned_by.references(live):
-                await self._check_owner(_RESTORING, cached=False)
-        # It was deleted, or others change it all the time.
-        await self._check_owner(_RESTORING if live is not None else "creating", cached=False)
-        return await self._send_forced(desired)
-
-    async def _send_forced(self, desired: Manifest, *, creates: bool = False) -> Manifest:
-        if self._is_owner:
-            # With its uid, the API server does not create an owner again that was just deleted.
-            desired = {**desired, "metadata": {**desired["metadata"], "uid": self._context.owned_by.uid}}
-        # An object that another client creates meanwhile, with other values, is not adopted by mistake.
-        force = self._options.on_conflict is Conflicts.TAKE and not (creates and self._adoption is not Adoption.ALWAYS)
-        try:
-            return await self._cluster.apply(desired, field_manager=self._manager, force=force)
-        except ConflictError as error:
-            if force or not self._is_about_ignored_fields(error):
-                raise
-        # Only a suspension sends an ignored field, and it takes the field from its manager.
-        return await self._cluster.apply(desired, field_manager=self._manager, force=True)
-
-    def _is_about_ignored_fields(self, error: ConflictError) -> bool:
-        ignored = {f".{path_label(fields_path(path))}" for path in self._ignore_fields}
-        return bool(error.causes) and all(cause.field in ignored for cause in error.causes)
 
     @property
     def _kind(self) -> Type:

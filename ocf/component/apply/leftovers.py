@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ocf.component.apply.rejected_fields import field_steps, places
 from ocf.component.apply.server_defaults import contradicted_fields
 from ocf.component.model.ownership import SECOND
-from ocf.concepts.recorder import Event
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import ManagedFields, union
+from ocf.objects.field_errors import ErrorType
+from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, union
 from ocf.objects.owned_paths import ABSENT, OwnedPath, dropped_fields, is_below, path_label, value_at
 from ocf.objects.paths import get_field
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["leftover_problem", "record_kept"]
 
-_REQUIRED: Final = "FieldValueRequired"
 _REMEDY: Final = "if that is a former writer, name it with with_former_managers"
 _REMOVE: Final = f"remove it by hand; or, {_REMEDY}"
 
@@ -42,7 +41,7 @@ def leftover_problem(error: ApiError, desired: Manifest, live: Manifest, manager
     entries = [
         place
         for cause in error.causes
-        if cause.reason == _REQUIRED
+        if cause.reason == ErrorType.REQUIRED
         for place in places(live, owned, field_steps(cause.field)[:-1])
         if place and place[-1].startswith("k:") and value_at(desired, place) is ABSENT
     ]
@@ -57,21 +56,20 @@ def _others_problem(
     candidates: Sequence[OwnedPath], managed: ManagedFields, manager: str, belongs: str, remedy: str
 ) -> str:
     """Return a sentence about those of some fields that other field managers own; empty if there are none."""
-    found: dict[str, None] = {}
-    names: dict[str, None] = {}
+    fields, managers = _held(candidates, [entry for entry in managed.entries if entry.manager.name != manager])
+    return f"{fields} is not declared, and {belongs} {managers}: {remedy}" if fields else ""
+
+
+def _held(candidates: Iterable[OwnedPath], others: Sequence[ManagedFieldsEntry]) -> tuple[str, str]:
+    """Return those of some fields that others own, and the names of these, as messages list them; empty for none."""
+    fields: dict[str, None] = {}
+    managers: dict[str, None] = {}
     for place in candidates:
-        others = [
-            entry.manager.name
-            for entry in managed.entries
-            if entry.manager.name != manager and get_field(entry.fields, place) is not None
-        ]
-        if others:
-            found[path_label(place)] = None
-            names |= dict.fromkeys(others)
-    if not found:
-        return ""
-    quoted = ", ".join(f'"{name}"' for name in names)
-    return f"{', '.join(found)} is not declared, and {belongs} {quoted}: {remedy}"
+        holders = [f'"{entry.manager.name}"' for entry in others if get_field(entry.fields, place) is not None]
+        if holders:
+            fields[path_label(place)] = None
+            managers |= dict.fromkeys(holders)
+    return ", ".join(fields), ", ".join(managers)
 
 
 def record_kept(
@@ -95,28 +93,11 @@ def record_kept(
         for entry in ManagedFields.of(answer).entries
         if not entry.manager.subresource and entry.manager.name not in ours
     ]
-    found: dict[str, None] = {}
-    names: dict[str, None] = {}
-    for path in dropped:
-        if is_below(path, left) or value_at(answer, path) is ABSENT:
-            continue
-        holders = [entry.manager.name for entry in others if get_field(entry.fields, path) is not None]
-        if holders:
-            found[path_label(path)] = None
-            names |= dict.fromkeys(holders)
-    if not found:
-        return
-    key = ObjectKey.of(answer)
-    quoted = ", ".join(f'"{name}"' for name in names)
-    event = Event(
-        owner=owner.key,
-        owner_uid=owner.uid,
-        resource=key,
-        reason="FieldsKept",
-        action="Apply",
-        note=(
-            f"{key.kind} '{key.name}' keeps {', '.join(found)}, no longer declared, because {quoted} has set it, too: "
-            f"{_REMEDY}"
-        ),
-    )
-    context.recorder.happened(event)
+    kept = (path for path in dropped if not is_below(path, left) and value_at(answer, path) is not ABSENT)
+    fields, managers = _held(kept, others)
+    if fields:
+        key = ObjectKey.of(answer)
+        note = (
+            f"{key.kind} '{key.name}' keeps {fields}, no longer declared, because {managers} has set it, too: {_REMEDY}"
+        )
+        context.recorder.happened(owner.event(key, "FieldsKept", note, action="Apply"))

@@ -21,6 +21,7 @@ from ocf.component.apply.managed_fields_patch import OwnershipChange, change_own
 from ocf.component.apply.rejected_fields import field_steps, places
 from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest
+from ocf.objects.field_errors import ErrorType
 from ocf.objects.managed_fields import ManagedFields, union
 from ocf.objects.owned_paths import ABSENT, OwnedPath, value_at
 from ocf.objects.paths import get_field, with_field
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["claim_defaults", "contradicted_fields", "contradicting_defaults"]
 
-_FORBIDDEN: Final = "FieldValueForbidden"
 _UNION: Final = "more than 1 "
-_CONTRADICTED: Final = frozenset({_FORBIDDEN, "FieldValueInvalid"})
+_CONTRADICTED: Final = frozenset({ErrorType.FORBIDDEN, ErrorType.INVALID})
 
 
 async def claim_defaults(
@@ -99,7 +99,7 @@ def _contradicted(
         *parents, name = steps or [""]
         if cause.reason in _CONTRADICTED:
             found |= dict.fromkeys(places(live, owned, steps))
-        if cause.reason == _FORBIDDEN and parents and union_text in cause.message:
+        if cause.reason == ErrorType.FORBIDDEN and parents and union_text in cause.message:
             for parent in places(live, owned, parents):
                 if value_at(desired, (*parent, f"f:{name}")) is not ABSENT:
                     found |= dict.fromkeys(_members(live, parent))

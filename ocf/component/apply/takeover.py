@@ -18,25 +18,26 @@ There are three kinds of former writers:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import ListOptions
 from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
 from ocf.component.model.former_managers import is_former, is_taken, taken_label
 from ocf.component.model.ownership import SECOND, Owner
 from ocf.component.status.results import Drift
-from ocf.concepts.recorder import Event, Why
+from ocf.concepts.recorder import Why
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import FieldManager, ManagedFields, ManagedFieldsEntry, union
+from ocf.objects.managed_fields import FieldManager, ManagedFields, ManagedFieldsEntry, is_apply, union
 from ocf.objects.owned_paths import OwnedPath, dropped_fields, is_below, path_label
 from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
+    from ocf.concepts.recorder import Event
 
 __all__ = ["FormerWriters", "Takeover", "other_applier", "removed_fields", "takeover_event", "with_managers_renamed"]
 
@@ -58,7 +59,7 @@ def other_applier(live: Manifest, component: str, context: ReconcileContext) -> 
     registered = claims.other_than(component, key)
     if registered:
         return f'component "{registered}"'
-    for manager in _appliers(live):
+    for manager in ManagedFields.of(live).appliers:
         other = owner.other_operator_of(manager)
         if other:
             return f'operator "{other}"'
@@ -133,7 +134,7 @@ class Takeover:
             return FormerWriters(moved)
         named = self._find_named(live)
         found: dict[FieldManager, str] = {}
-        for name in _appliers(live):
+        for name in ManagedFields.of(live).appliers:
             manager, other = FieldManager(name, _APPLY, ""), self._owner.other_uid_of(name)
             if other is None or manager in named:
                 continue
@@ -228,14 +229,8 @@ def takeover_event(owner: Owner, live: Manifest, found: FormerWriters, removed: 
     key = ObjectKey.of(live)
     names = ", ".join(found.strangers)
     fields = f", removed as not declared: {', '.join(removed)}" if removed else ""
-    return Event(
-        owner=owner.key,
-        owner_uid=owner.uid,
-        resource=key,
-        reason="FieldsTakenOver",
-        action="TakeOver",
-        note=f"Fields of {key.kind} '{key.name}' taken over from {names}{fields}",
-    )
+    note = f"Fields of {key.kind} '{key.name}' taken over from {names}{fields}"
+    return owner.event(key, "FieldsTakenOver", note, action="TakeOver")
 
 
 def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[FieldManager, str]) -> list[Manifest]:
@@ -263,7 +258,7 @@ def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[FieldManag
     renamed: list[Manifest] = []
     applies: dict[str, int] = {}
     for manifest in (*kept, *moved):
-        if not _is_apply(manifest):
+        if not is_apply(manifest):
             renamed.append(manifest)
             continue
         at = applies.setdefault(manifest["manager"], len(renamed))
@@ -280,20 +275,11 @@ def _without_status(entry: ManagedFieldsEntry) -> Manifest:
     return {name: inner for name, inner in entry.fields.items() if name != _STATUS}
 
 
-def _is_apply(entry: Mapping[str, Any]) -> bool:
-    return entry.get("operation") == _APPLY and not entry.get("subresource")
-
-
 def _others(live: Manifest, component: str, context: ReconcileContext) -> dict[str, tuple[str, bool]]:
     """Return the field managers of other components: the component, and whether it is its second field manager."""
     found: dict[str, tuple[str, bool]] = {}
-    for name in _appliers(live):
+    for name in ManagedFields.of(live).appliers:
         of = context.owned_by.component_of(name, context.claims.components)
         if of is not None and of[0] != component:
             found[name] = of
     return found
-
-
-def _appliers(live: Manifest) -> Iterator[str]:
-    """Yield the field managers that have applied an object."""
-    return (str(entry.get("manager") or "") for entry in ManagedFields.of(live).manifests if _is_apply(entry))

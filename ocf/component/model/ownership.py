@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from ocf.concepts.recorder import Event
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
@@ -62,6 +63,10 @@ class Owner:
             for one in references
         )
         return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)), owners, operator)
+
+    def event(self, resource: ObjectKey, reason: str, note: str, *, action: str) -> Event:
+        """Return an event of type Normal on this owner, about an object."""
+        return Event(owner=self.key, owner_uid=self.uid, resource=resource, reason=reason, action=action, note=note)
 
     def is_object(self, key: ObjectKey) -> bool:
         """Return whether a key is that of this owner, in any version of its API."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import ApplyOperation, Attempt, Event
+from ocf.concepts import ApplyOperation, Attempt
 from ocf.concepts.recorder import Why
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ class Reporter:
         )
 
     def _record(self, key: ObjectKey, reason: str, action: str, note: str) -> None:
-        owner = self._context.owned_by
-        event = Event(owner=owner.key, owner_uid=owner.uid, resource=key, reason=reason, action=action, note=note)
-        self._context.recorder.happened(event)
+        self._context.recorder.happened(self._context.owned_by.event(key, reason, note, action=action))
 
     def _emit(self, level: int, text: str, *args: object, **fields: str) -> None:
         if _log.isEnabledFor(level):

@@ -154,9 +154,5 @@ async def _restore_reference(key: ObjectKey, left: _Left, live: Manifest, cluste
 def _is_left_behind(live: Manifest, left: _Left) -> bool:
     """Return whether an object has no owner at all, and only the component of the deleted owner applies it."""
     manager, second = (left.owner.field_manager(left.component, *more) for more in ((), (SECOND,)))
-    appliers = {
-        str(entry.get("manager"))
-        for entry in ManagedFields.of(live).manifests
-        if entry.get("operation") == "Apply" and not entry.get("subresource")
-    }
+    appliers = set(ManagedFields.of(live).appliers)
     return not live["metadata"].get("ownerReferences") and {manager} <= appliers <= {manager, second}

@@ -15,7 +15,7 @@ _REASON: Final = re.compile(r"^([A-Z][a-z]+)+$")
 
 
 EVENTS: Final[Mapping[str, Mapping[str, int | str]]] = {
-    "component": {"Event": "reason", "_record": 1, "owner_event": 1, "_record_loss": 0, "_log_loss": 0, "hold_back": 0},
+    "component": {"event": 1, "_record": 1, "owner_event": 1, "_record_loss": 0, "_log_loss": 0, "hold_back": 0},
     "runtime": {"Event": "reason"},
     "autoscaling/algorithm": {"HpaEvent": 1, "warn": 0, "Failure": 0, "_failed": 1},
     "controllers/hpa": {"HpaEvent": 1, "warn": 0},

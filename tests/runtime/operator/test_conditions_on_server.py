@@ -17,7 +17,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import LONGEST_MESSAGE, condition_type_problem, reason_problem
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
-from tests.support import eventually
+from tests.support import definition_of, eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -52,25 +52,9 @@ _CONDITIONS: Final = {
 }
 _SPEC: Final = {"type": "object", "properties": {"size": {"type": "integer"}}}
 _STATUS: Final = {"type": "object", "properties": {"conditions": _CONDITIONS}}
-DEFINITION: Final[Manifest] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "stalls.conditions.example.com"},
-    "spec": {
-        "group": "conditions.example.com",
-        "names": {"kind": "Stall", "plural": "stalls", "singular": "stall", "listKind": "StallList"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": _SPEC, "status": _STATUS}}},
-            }
-        ],
-    },
-}
+DEFINITION: Final = definition_of(
+    "Stall", "conditions.example.com", {"type": "object", "properties": {"spec": _SPEC, "status": _STATUS}}
+)
 # A character is one code point for the API server, too.
 LONG: Final = "the registry says 🌩 " * 4_000
 
