@@ -125,7 +125,9 @@ def seen_at(path: FieldPath, value: Any) -> str:
 
 def _described(model: str, details: ErrorDetails) -> str:
     place = (model, *details["loc"])
-    return f"{format_path(place)}: {error_text(details)}{seen_at(place, details['input'])}"
+    # Of a missing field, the input is the object that lacks it.
+    seen = "" if details["type"] == "missing" else seen_at(place, details["input"])
+    return f"{format_path(place)}: {error_text(details)}{seen}"
 
 
 def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: type[BaseModel]) -> FieldProblem:

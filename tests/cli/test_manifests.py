@@ -150,7 +150,7 @@ def test_a_function_can_return_the_components(folder: Path) -> None:
     [
         pytest.param(
             ["corner_operator:corners"],
-            "Corner.spec: required value, got a mapping; give complete sample owners: --owner FILE",
+            "Corner.spec: required value; give complete sample owners: --owner FILE",
             id="no sample",
         ),
         pytest.param(

@@ -81,7 +81,8 @@ class CustomResource(CamelModel, Generic[SpecT, StatusT]):
         status: The observed state; None if no reconcile has written it yet.
 
     Raises:
-        BuildError: By the class statement, if an argument is missing or not valid.
+        BuildError: By the class statement, if the group or the version is missing, or the type of the condition is not
+            valid. Names are checked by the API server.
 
     Example:
         >>> class ShopSpec(CamelModel):
