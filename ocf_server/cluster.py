@@ -218,6 +218,30 @@ class EmbeddedCluster:
         view.requests = RequestLog()
         return Controllers(view, self._registry, settings or ControllerSettings())
 
+    async def restore(self, manifests: Iterable[Manifest]) -> None:
+        """Store objects as another API server has returned them: with uid, status, owner references and managed fields.
+
+        Nothing is validated, and neither admission nor a controller sees them. An object that exists is replaced.
+
+        Args:
+            manifests: The objects; what only a server sets, such as the uid, is made up where it is missing.
+
+        Raises:
+            NotFoundError: If a kind is not served.
+            BadRequestError: If an object has no name, or a value of a wrong JSON type.
+
+        Example:
+            >>> import asyncio
+            >>> cluster = EmbeddedCluster()
+            >>> settings = {"apiVersion": "v1", "kind": "ConfigMap"}
+            >>> settings["metadata"] = {"name": "settings", "namespace": "default", "uid": "1"}
+            >>> asyncio.run(cluster.restore([settings]))
+            >>> asyncio.run(cluster.get(ObjectKey.of(settings)))["metadata"]["uid"]
+            '1'
+        """
+        for manifest in manifests:
+            verbs.restore(self._registry, _received(manifest, manifest))
+
     async def collect_garbage(self) -> None:
         """Collect garbage and finish the deletion of namespaces now."""
         self._collector.run()
@@ -242,11 +266,12 @@ class EmbeddedCluster:
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
-        page = await self._page(api_version, kind, options)
+        page = (await self._page(api_version, kind, options)).controlled_by(options.controller)
         resource = self._registry.resource(api_version, kind)
         items: list[Manifest] = []
         for stored in page.items:
             items.append(self._registry.copy(self._registry.shown(stored, resource)))
+            # A long list must not hold up the other tasks.
             if not len(items) % BATCH:
                 await asyncio.sleep(0)
         return replace(page, items=tuple(items))
@@ -258,6 +283,7 @@ class EmbeddedCluster:
             if not self._registry.has_converter(resource):
                 return await read_page(self._registry, resource, options)
             if options.label_selector or options.field_selector:
+                # Selectors read the requested version, so all objects are converted, and not only those of the page.
                 every = [stored for _, stored in self._registry.store.objects(kind_of(resource), options.namespace)]
                 await self._conversions.ready(lambda: self._registry.require_converted(resource, every))
             page = await read_page(self._registry, resource, options)
@@ -313,13 +339,21 @@ class EmbeddedCluster:
             )
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create an object, or what a subresource creates, such as an eviction of a pod.
 
         The cluster generates a name if only `generateName` is set.
         """
         options = self._options(field_manager, subresource, dry_run=dry_run)
+        if strict:
+            options = replace(options, validation=FieldValidation.STRICT)
         manifest = _received(manifest, manifest)
         with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
             require_manager(field_manager, "CreateOptions")

@@ -166,9 +166,11 @@ async def follow(
                 yield event
         if ended:
             return
+        # A client that sees no changes for long must not fall out of the history.
         if version - reported_version >= bookmark_every:
             reported_version = version
             yield scope.bookmark(version)
+        # The store has changed while the events were read.
         if version < store.version:
             continue
         changed_at = await timer.wait(store, scope.awaited, reported_version + bookmark_every)

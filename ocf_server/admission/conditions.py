@@ -53,6 +53,7 @@ def conditions_match(
             if not expression.evaluate(environment.values(budget, namespaceObject=None, **values), budget):
                 return False
         except OutOfBudgetError as error:
+            # The budget is shared: the conditions that follow could not be evaluated either.
             raise ConditionError(str(error)) from None
         except EvaluationError as error:
             problems.append(str(error))

@@ -32,6 +32,7 @@ __all__ = ["Dispatcher"]
 
 Result = TypeVar("Result")
 
+# Without a limit, two webhooks that write the object themselves would keep a request forever.
 _MAX_ATTEMPTS: Final = 10
 
 
@@ -90,6 +91,7 @@ class Dispatcher:
                     admitted = None
                 else:
                     admitted = await self._admit(review)
+                # Taken anew before each step: only the last step writes, and others may have written during the calls.
                 before = self._registry.store.version
                 review = write.send(admitted)
         except StopIteration as stop:
@@ -106,6 +108,7 @@ class Dispatcher:
         matching = [await self._conversions.ready(partial(self._matching, hook, review)) for hook in hooks]
         calls = [call for call in matching if call is not None]
         errors = await asyncio.gather(*(self._call_validating(call, review) for call in calls))
+        # That of the first webhook in order; of a real API server, that of the first that answers.
         for error in filter(None, errors):
             raise error
         return review.object
@@ -157,6 +160,7 @@ class Dispatcher:
                 # The webhooks that were called before have not seen this change.
                 again = [earlier for earlier in done if earlier.is_reinvoked]
             done.append(call)
+        # Policies run again even if only a webhook after them has changed the object; webhooks only for a difference.
         if repeated and (ran or review.object is not before):
             before = review.object
             review, _, _ = await self._run_policies(review, repeated)
@@ -200,6 +204,7 @@ class Dispatcher:
             ran = ran or outcome.ran
             if outcome.matched and each.is_reinvoked:
                 repeated.add(each.key)
+        # Only now: a problem of one policy does not keep the others from running.
         if fatal := [(of, text) for of, text in problems if mutations.fails_closed(of.policy)]:
             raise mutations.denied(review, fatal)
         return review, repeated, ran
@@ -228,6 +233,7 @@ class Dispatcher:
         if reviews.is_part(review):
             return reviews.patched_object(manifest, response)
         convert = self._registry.convert
+        # The patch is for the version that the webhook got.
         seen = convert(manifest, review.resource, call.resource)
         wanted = reviews.patched_object(seen, response)
         if wanted is seen:
@@ -243,8 +249,9 @@ class Dispatcher:
         uid = self._registry.new_uid()
         try:
             sent = await self._conversions.ready(lambda: reviews.admission_review(self._registry, call, review, uid))
+            # A copy, because a webhook in this process may change what it gets.
             body = await self._client.ask(call.webhook, copy_json(sent), seconds=call.seconds)
-            response, problem = reviews.read_response(body, uid)
+            response, problem = reviews.read_response(body, uid, mutates=review.phase is Phase.MUTATING)
         except UnansweredError as unanswered:
             response, problem = {}, str(unanswered)
         if problem:

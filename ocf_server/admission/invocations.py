@@ -73,6 +73,7 @@ def _collected_params(
     found = _found(registry, resource, reference, _param_namespace(resource, reference, namespace))
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise _ParamError("no params found for policy binding with `Deny` parameterNotFoundAction")
+    # No parameter is found and none demanded: the policy is not evaluated at all.
     return [*found]
 
 

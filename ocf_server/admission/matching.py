@@ -118,6 +118,7 @@ def _rule_resource(
         return review.resource
     if criteria.get("matchPolicy") == "Exact":
         return None
+    # Equivalent is the default: a rule for another version of the kind matches too, and the object is converted to it.
     others = [other for other in registry.versions(review.resource) if other is not review.resource]
     pairs = ((rule, other) for rule in rules for other in others)
     return next((other for rule, other in pairs if _rule_matches(rule, other, review)), None)
@@ -154,6 +155,7 @@ def _selected(registry: Registry, webhook: Mapping[str, Any], review: Review) ->
 def _namespace_labels(registry: Registry, review: Review) -> Mapping[str, str] | None:
     """Return the labels that a namespace selector is matched with; None if the resource is cluster-scoped."""
     if _is_namespace(review.resource):
+        # A new namespace is not in the store yet, and a changed one not with its new labels.
         return _labels(review.object or review.old)
     if not review.resource.namespaced:
         return None
@@ -161,6 +163,7 @@ def _namespace_labels(registry: Registry, review: Review) -> Mapping[str, str] |
 
 
 def _object_matches(selector: Any, review: Review) -> bool:
+    # Either may match: an update must not escape a webhook by dropping the label.
     objects = [found for found in (review.object, review.old) if found is not None]
     return any(_labels_match(selector, _labels(found)) for found in objects)
 

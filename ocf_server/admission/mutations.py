@@ -101,6 +101,7 @@ class MutationEngine:
             if result is None:
                 break
             try:
+                # Each mutation sees the object of those before, and has its own budget.
                 values, budget = evaluation.inputs(policy.environment, object=result)
                 result = _patched(result, mutation, mutation.expression.evaluate(values, budget), evaluation)
                 ran = True
@@ -120,6 +121,7 @@ def _patched(manifest: Manifest, mutation: _Mutation, value: Any, evaluation: Po
     """Return an object with the value of a mutation."""
     resource = evaluation.invocation.resource
     if is_part(evaluation.review):
+        # An apply configuration needs a schema, and Scale, Eviction and Binding have none.
         if mutation.applies:
             kind = evaluation.values["request"]["kind"]
             raise PatchFailedError(f"{NO_TYPE} {kind['group']}/{kind['version']}, Kind={kind['kind']}")
@@ -135,5 +137,6 @@ def denied(review: Review, problems: Sequence[tuple[Misconfiguration | Invocatio
         problems: The policies that could not be evaluated, with the texts of the errors.
     """
     texts = [denial_text(f"policy '{of.policy['metadata']['name']}'", of.binding, text) for of, text in problems]
+    # The API server gives the reason of the first problem, and a broken policy has another one than a failed mutation.
     reason = "Forbidden" if isinstance(problems[0][0], Misconfiguration) else "Invalid"
     return DeniedError(review.resource.group_resource, denied_name(review), texts, reason)

@@ -71,6 +71,7 @@ def patched(live: Manifest, operations: Sequence[Mapping[str, Any]], resource: A
     try:
         result = json_patch(live, [_json(operation, ()) for operation in operations])
     except PatchTestError:
+        # A failed test is the condition of a patch, not a problem.
         return live
     except PatchError as error:
         raise PatchFailedError(f"JSON Patch: {error}") from None
@@ -106,10 +107,12 @@ def _json(value: Any, path: tuple[str, ...]) -> Any:
             return {str(name): _json(item, (*path, f"f:{name}")) for name, item in value.items()}
         case list():
             return [_json(item, (*path, f"i:{index}")) for index, item in enumerate(value)]
+        # Before the integers, as a bool is one in Python.
         case bool() | str() | float():
             return value
         case int():
             return int(value)
+        # Only a JSON patch, whose values are under `value`, may set a null.
         case None if path and path[0] != "f:value":
             raise PatchFailedError(
                 f"error applying patch: {_TYPED}: {path_text(path)}: expected map, got &{{NULL_VALUE}}"

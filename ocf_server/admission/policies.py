@@ -30,6 +30,7 @@ __all__ = ["PolicyEngine"]
 
 _KIND: Final = "ValidatingAdmissionPolicy"
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+# MaxEvaluatedMessageExpressionSizeBytes.
 _MAX_MESSAGE_BYTES: Final = 5 * 1024
 
 
@@ -114,6 +115,7 @@ class PolicyEngine:
         for text in warnings:
             review.options.warn(text)
         if denied:
+            # One reason and one code fit in a response: those of the first denial.
             raise _error(review, *denied[0])
 
     def _validated(self, found: Invocation, review: Review) -> Iterator[_Denial]:
@@ -159,6 +161,8 @@ def _message(validation: _Validation, values: Mapping[str, Any], budget: Budget)
         except EvaluationError:
             value = ""
         text = value.strip() if isinstance(value, str) else ""
+        # A message that does not fit in one line of an error is replaced by the fixed one, as one that cannot be
+        # evaluated.
         if len(text.encode()) > _MAX_MESSAGE_BYTES or "\n" in text:
             text = ""
     text = text or (validation.given.get("message") or "").strip()

@@ -49,6 +49,7 @@ class CompiledPolicies(Generic[Rules]):
         """Return a compiled policy; it is compiled on first use and after each change."""
         name, spec = policy["metadata"]["name"], policy["spec"]
         known = self._known.get(name)
+        # Stored objects are never changed in place, so the same object is the same policy.
         if known is None or known.given is not policy:
             environment = Environment.of_policy(spec)
             for variable in spec.get("variables") or ():

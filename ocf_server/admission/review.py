@@ -38,6 +38,7 @@ __all__ = [
     "warnings_of",
 ]
 
+# The requests of the embedded cluster have no other user.
 _USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _OPTIONS: Final = {
     WriteOperation.CREATE: "CreateOptions",
@@ -152,24 +153,34 @@ def call_error(call: WebhookCall, problem: str) -> ApiError:
     return api_error(message, code=500, reason="InternalError", causes=[StatusCause("", message.partition(": ")[2])])
 
 
-def read_response(body: Any, uid: str) -> tuple[Mapping[str, Any], str]:
-    """Return the response in the body that a webhook sent, and what is wrong with it; empty if it is valid."""
+def read_response(body: Any, uid: str, *, mutates: bool) -> tuple[Mapping[str, Any], str]:
+    """Return the response in the body that a webhook sent, and what is wrong with it; empty if it is valid.
+
+    Args:
+        mutates: Whether the webhook may return a patch.
+    """
+    problem = _problem(body, uid, mutates=mutates)
+    return ({}, f"received invalid webhook response: {problem}") if problem else (body["response"], "")
+
+
+def _problem(body: Any, uid: str, *, mutates: bool) -> str:
+    """Return the first problem of a response, in the order of VerifyAdmissionResponse."""
     if not isinstance(body, dict) or not isinstance(body.get("response"), dict):
-        return {}, "received invalid webhook response: webhook response was absent"
-    found = f"{body.get('apiVersion') or ''}, Kind={body.get('kind') or ''}"
-    if found != "admission.k8s.io/v1, Kind=AdmissionReview":
-        expected = "admission.k8s.io/v1, Kind=AdmissionReview"
-        return {}, f"received invalid webhook response: expected webhook response of {expected}, got {found}"
+        return "webhook response was absent"
     response = body["response"]
-    has_patch, has_type = bool(response.get("patch")), bool(response.get("patchType"))
-    if has_patch is not has_type:
-        given, missing = ("patch", "patchType") if has_patch else ("patchType", "patch")
-        text = f"webhook returned response.{given} but not response.{missing}"
-        return {}, f"received invalid webhook response: {text}"
     if response.get("uid") != uid:
-        text = f'expected response.uid="{uid}", got "{response.get("uid") or ""}"'
-        return {}, f"received invalid webhook response: {text}"
-    return response, ""
+        return f'expected response.uid="{uid}", got "{response.get("uid") or ""}"'
+    found = f"{body.get('apiVersion') or ''}, Kind={body.get('kind') or ''}"
+    expected = "admission.k8s.io/v1, Kind=AdmissionReview"
+    if found != expected:
+        return f"expected webhook response of {expected}, got {found}"
+    given = [name for name in ("patch", "patchType") if response.get(name)]
+    if given and not mutates:
+        return f"validating webhook may not return response.{given[0]}"
+    if len(given) == 1:
+        missing = "patchType" if given == ["patch"] else "patch"
+        return f"webhook returned response.{given[0]} but not response.{missing}"
+    return ""
 
 
 def warnings_of(response: Mapping[str, Any]) -> list[str]:
@@ -194,6 +205,7 @@ def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
     details = details if isinstance(details, dict) else {}
     return api_error(
         f"{message}: {explanation}" if explanation else f"{message} without explanation",
+        # A denial must not look like a success, whatever code the webhook sends.
         code=code if isinstance(code, int) and code >= _LOWEST_ERROR_CODE else _LOWEST_ERROR_CODE,
         reason=str(status.get("reason") or ""),
         causes=[
@@ -220,6 +232,7 @@ def require_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
     version, kind = str(wanted.get("apiVersion") or ""), str(wanted.get("kind") or "")
     if (version, kind) == (resource.api_version, resource.kind):
         return wanted
+    # A built-in object is decoded into a Go type that knows its kind, so the patch may drop it.
     if not resource.custom:
         if version in ("", resource.api_version) and kind in ("", resource.kind):
             return {**wanted, "apiVersion": resource.api_version, "kind": resource.kind}
@@ -236,6 +249,7 @@ def require_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
     raise invalid(f"{kind}.{resource.group}", name, [FieldProblem("kind", detail)])
 
 
+# The name of the API server's scheme, which its errors contain: the place in its source that makes it.
 _SCHEME: Final = "pkg/runtime/scheme.go:111"
 
 
@@ -266,8 +280,10 @@ def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
         out = json_patch(manifest, operations if isinstance(operations, list) else [operations])
     except RecursionError as error:
         raise ValueError("exceeded max depth") from error
-    except (ValueError, TypeError, PatchError) as error:
-        raise ValueError(json_problem(patch).message or str(error)) from error
+    except PatchError as error:
+        raise ValueError(str(error)) from error
+    except (ValueError, TypeError) as error:
+        raise ValueError(json_problem(patch).message or "a value of the patch cannot be read") from error
     if not isinstance(out, dict):
         raise ValueError("the patch does not leave an object")  # noqa: TRY004 (data of the webhook, not an argument)
     return out

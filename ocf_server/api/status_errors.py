@@ -7,7 +7,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ocf.errors import ApiError, ExpiredError, FieldProblem, ForbiddenError, InvalidError, StatusCause, api_error
+from ocf.errors import (
+    ApiError,
+    ExpiredError,
+    FieldProblem,
+    ForbiddenError,
+    InvalidError,
+    NoKindMatchError,
+    StatusCause,
+    api_error,
+)
 from ocf_server.api.numbers import encoded_numbers, go_number
 
 __all__ = [
@@ -22,6 +31,7 @@ __all__ = [
     "go_text",
     "invalid",
     "method_not_allowed",
+    "no_kind_match",
     "no_such_resource",
     "not_found",
     "stale",
@@ -51,6 +61,12 @@ def go_text(value: Any) -> str:
 def no_such_resource() -> ApiError:
     """Return the error for a kind that is not served."""
     return api_error("the server could not find the requested resource", code=404, reason="NotFound")
+
+
+def no_kind_match() -> NoKindMatchError:
+    """Return the same error as its client raises it, which has asked for the kind before."""
+    missing = no_such_resource()
+    return NoKindMatchError(missing.message, code=missing.code, reason=missing.reason)
 
 
 def method_not_allowed() -> ApiError:
@@ -193,4 +209,5 @@ def go_shape(value: Any) -> str:
     """
     if value is None:
         return "null"
+    # By the exact type, because a bool is an int.
     return {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")

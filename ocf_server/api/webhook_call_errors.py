@@ -14,6 +14,7 @@ from ocf_server.api.json_errors import UNREADABLE_HEAD, untyped_problem
 
 __all__ = ["ResponseError", "call_problem", "read_response"]
 
+# The statuses that client-go reads as a success: from StatusOK to StatusPartialContent.
 _OK: Final = range(200, 207)
 _MAX_BODY_SHOWN: Final = 200
 _UNTRUSTED: Final = "certificate signed by unknown authority"
@@ -44,13 +45,25 @@ def call_problem(error: Exception) -> str:
         >>> call_problem(aiohttp.ServerDisconnectedError())
         'EOF'
     """
-    if isinstance(error, asyncio.TimeoutError):
-        return "context deadline exceeded"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return _certificate(error)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return _connection(error)
-    return "EOF" if isinstance(error, aiohttp.ServerDisconnectedError) else str(error)
+    match error:
+        case asyncio.TimeoutError():
+            problem = "context deadline exceeded"
+        case aiohttp.ClientConnectorCertificateError():
+            problem = _certificate(error)
+        case aiohttp.ClientConnectorError():
+            problem = _connection(error)
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
+            problem = "EOF"
+        case aiohttp.InvalidURL():
+            problem = "invalid URL"
+        case ssl.SSLError():
+            problem = "unable to load root certificates: unable to parse bytes as PEM block"
+        case OSError():
+            problem = _reason(error)
+        case _:
+            # That of a CA bundle that cannot be decoded is our own; those of libraries are those of one version.
+            problem = str(error) if type(error) is ValueError else "malformed HTTP response"
+    return problem
 
 
 def _connection(error: aiohttp.ClientConnectorError) -> str:
@@ -62,13 +75,16 @@ def _connection(error: aiohttp.ClientConnectorError) -> str:
     cause = error.os_error
     if isinstance(cause, ConnectionResetError):
         return f"read tcp {error.host}:{error.port}: read: connection reset by peer"
-    reason = os.strerror(cause.errno).lower() if cause.errno else str(cause)
-    return f"dial tcp {error.host}:{error.port}: connect: {reason}"
+    return f"dial tcp {error.host}:{error.port}: connect: {_reason(cause)}"
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else "the connection failed"
 
 
 def _certificate(error: aiohttp.ClientConnectorCertificateError) -> str:
     cause = error.certificate_error
-    text = str(cause)
+    text = "the certificate does not match"
     if isinstance(cause, ssl.SSLCertVerificationError):
         text = _CERTIFICATES.get(cause.verify_code, cause.verify_message)
     return f"tls: failed to verify certificate: x509: {text}"

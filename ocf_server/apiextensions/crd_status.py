@@ -143,6 +143,7 @@ def _accept(
     conflict: tuple[str, str] | None = None
     out: dict[str, Any] = {"plural": "", "kind": "", **accepted}
     for field, names in used.items():
+        # Its own accepted names are among those in use.
         taken = [name for name in _listed(spec["names"], field) if name in names - set(_listed(accepted, field))]
         if taken:
             texts = [f'"{name}" is already in use' for name in taken]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
-from ocf.objects.name_validation import dns_1035_label, dns_subdomain
+from ocf.objects.name_validation import api_group, dns_1035_label, kind_name
 from ocf_server.api.cel_usage import has_rules
 from ocf_server.api.status_errors import go_json
 from ocf_server.apiextensions.crd_status import is_established
@@ -73,10 +73,8 @@ def _group_problems(spec: _Spec) -> Iterator[FieldProblem]:
     group, scope = spec.get("group", ""), spec.get("scope", "")
     if not group:
         yield _required("spec.group")
-    elif faults := dns_subdomain(group):
+    elif faults := api_group(group):
         yield _invalid("spec.group", group, ",".join(faults))
-    elif "." not in group:
-        yield _invalid("spec.group", group, "should be a domain with at least one dot")
     if not scope:
         yield _required("spec.scope")
     elif scope not in ("Cluster", "Namespaced"):
@@ -102,6 +100,7 @@ def _version_problems(spec: _Spec) -> Iterator[FieldProblem]:
         text = "must have exactly one version marked as storage version"
         yield _invalid("spec.versions", _shown(versions), text)
     if versions:
+        # The deprecated field `spec.version` has the name of the first version, and is checked, too.
         for fault in dns_1035_label(versions[0].get("name", "")):
             yield _invalid("spec.version", versions[0].get("name", ""), fault)
 
@@ -127,12 +126,12 @@ def _names_problems(names: Mapping[str, Any]) -> Iterator[FieldProblem]:
         if not names.get(field):
             yield _required(f"spec.names.{field}")
     for field in ("plural", "singular"):
+        # A missing name has been reported above.
         for fault in dns_1035_label(names.get(field) or "a"):
             yield _invalid(f"spec.names.{field}", names[field], fault)
     for field in ("kind", "listKind"):
-        for fault in dns_1035_label((names.get(field) or "a").lower()):
-            text = f"may have mixed case, but should otherwise match: {fault}"
-            yield _invalid(f"spec.names.{field}", names[field], text)
+        for fault in kind_name(names.get(field) or "a"):
+            yield _invalid(f"spec.names.{field}", names[field], fault)
     for field in ("shortNames", "categories"):
         yield from _word_problems(f"spec.names.{field}", names.get(field) or ())
     if names.get("kind") and names["kind"] == names.get("listKind"):

@@ -45,6 +45,7 @@ def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bo
             out[name] = set_schema_defaults(item, below, drop_nulls=drop_nulls)
     for name, below in known.items():
         if name not in out and below.get("default") is not None:
+            # A default is an object with defaults of its own.
             out[name] = set_schema_defaults(copy_json(encoded_numbers(below["default"])), below)
     return out
 

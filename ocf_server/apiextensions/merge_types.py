@@ -86,6 +86,7 @@ def _list(schema: Mapping[str, Any]) -> ListType:
             return ListType(item, ())
         case "map":
             known = items.get("properties") or {}
+            # The keys of an item are ordered by name in managed fields.
             names = sorted(schema.get("x-kubernetes-list-map-keys") or ())
             return ListType(item, tuple((name, known.get(name, {}).get("default", MISSING)) for name in names))
         case _:

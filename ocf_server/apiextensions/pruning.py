@@ -72,6 +72,7 @@ def _field(
 ) -> Any:
     embedded = schema.get("x-kubernetes-embedded-resource")
     if name in _HEAD and (root or embedded):
+        # The metadata of the object itself are a Go type, and have been decoded.
         return _metadata(value, path, dropped) if embedded and name == "metadata" else value
     known = (schema.get("properties") or {}).get(name)
     if known is not None:
@@ -94,5 +95,6 @@ def _metadata(value: Any, path: str, dropped: list[str]) -> Any:
     try:
         kept = decode(value, kind)
     except DecodeError:
+        # Its validation reports the wrong type.
         return value
     return {name: item for name, item in kept.items() if name in value}

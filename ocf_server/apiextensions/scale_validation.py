@@ -66,6 +66,7 @@ def _read(manifest: Mapping[str, Any], path: str, wanted: type, named: str) -> A
         if name not in value:
             return None
         value = value[name]
+    # A whole number is stored as an integer, however it was written.
     if value.__class__ is float and value.is_integer() and wanted is int:
         value = int(value)
     if value.__class__ is not wanted:

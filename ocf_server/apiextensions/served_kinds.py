@@ -94,6 +94,7 @@ def _resource(spec: Mapping[str, Any], version: Mapping[str, Any], storage: str)
         selectable=tuple(item["jsonPath"].removeprefix(".") for item in version.get("selectableFields") or ()),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
+        # The version that is stored, where all others are converted from.
         home=None if version["name"] == storage else (spec["group"], storage, names["kind"]),
         schema=schema,
         scale=None

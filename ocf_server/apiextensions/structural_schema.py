@@ -54,6 +54,7 @@ def schema_problems(schema: _Schema, path: str) -> list[FieldProblem]:
         schema.type: Required value: must not be empty at the root
     """
     supported = list(_support(schema, path))
+    # The other checks read the schema as a structural one, which these problems prevent.
     if supported:
         return supported
     problems = [*_node(schema, path, "root"), *_defaults(schema, path)]
@@ -240,6 +241,7 @@ def _nested(schema: _Schema, path: str) -> Iterator[FieldProblem]:
     for name, text in _NESTED.items():
         if schema.get(name):
             yield FieldProblem(f"{path}.{name}", f"Forbidden: {text}")
+    # It is forbidden there, and was reported as a whole.
     for _, where, below in _below({**schema, "additionalProperties": None}, path):
         yield from _nested(below, where)
     yield from _values(schema, path, nested=True)

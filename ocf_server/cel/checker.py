@@ -86,6 +86,8 @@ def _check_literals(issues: Issues, functions: Sequence[Function], node: Call, n
         try:
             check(given.value)
         except (ValueError, OverflowError, EvaluationError) as error:
+            # cel-go checks the pattern of the method with the types, and that of the function when it prepares the
+            # program.
             if name == "matches" and not functions[0].member:
                 issues.program.append(str(error))
             else:
@@ -307,6 +309,7 @@ class Checker:
         nodes = node.arguments if node.target is None or name != node.name else (node.target, *node.arguments)
         if name == "type" and len(nodes) == 1 and node.target is None:
             return self._type(nodes[0])
+        # Its arguments are a list of anything.
         inside = replace(self, mixed=True) if name == "format" else self
         checked = [inside.check(each) for each in nodes]
         return self._special(node, name, checked) or self._function(node, name, checked)
@@ -365,6 +368,7 @@ def _applied(kinds: Sequence[CelType], member: bool) -> str:  # noqa: FBT001
 
 
 def _called(functions: list[Function], arguments: list[Run], *, known: bool) -> Run:
+    # With known types there is nothing to choose, except for a null, which types do not show.
     only = functions[0].run if known and len(functions) == 1 else None
 
     def run(frame: Frame) -> Any:

@@ -15,6 +15,7 @@ from ocf_server.cel.values import EvaluationError, Uint, kind_name, read_duratio
 
 __all__ = ["CONVERSIONS", "shown"]
 
+# Bounds of the powers of ten that Go's format %g writes without an exponent.
 _LEAST_POWER, _MOST_POWER = -4, 6
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?|nan", re.IGNORECASE)

@@ -280,6 +280,7 @@ class _Composed(dict[str, Any]):
             try:
                 self[name] = self._value(name)
             except EvaluationError as error:
+                # Kept as well: a variable is evaluated at most once, also if that fails.
                 self._problems[name] = str(error)
             else:
                 return self[name]

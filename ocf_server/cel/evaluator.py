@@ -23,7 +23,9 @@ __all__ = ["broken_rules", "default_problems"]
 
 _MAX_TOTAL_STEPS: Final = 10_000_000
 """Maximum number of steps of all rules of an object together; the limit of a real API server."""
+# MaxEvaluatedMessageExpressionSizeBytes.
 _MAX_MESSAGE_BYTES: Final = 5 * 1024
+# Violations that may make the evaluation of rules too expensive, or impossible.
 _BLOCKING: Final = ("Unsupported value", "Required value", "Too long", "Too many")
 _UNCHECKED: Final = (
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
@@ -174,6 +176,7 @@ class _Evaluator:
     def _add_violation(
         self, rule: CompiledRule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]
     ) -> None:
+        # A transition rule has decided about this value and the one before, so it is never ratcheted.
         if not rule.uses_old and place.unchanged:
             return
         path = ".".join(filter(None, (place.path, rule.path)))
@@ -236,6 +239,7 @@ def _fields(rules: Rules, place: _Place) -> Iterator[tuple[Rules, _Place]]:
         if below is None:
             continue
         path = f"{place.path}[{name}]" if rules.extra else f"{place.path}.{name}" if place.path else name
+        # The API server takes the type of an object from elsewhere, so that it has no previous value.
         same = name in before and not (root and name in ("apiVersion", "kind"))
         yield below, place.below(path, value, before.get(name), same=same)
 
@@ -244,6 +248,7 @@ def _items(rules: Rules, place: _Place) -> Iterator[_Place]:
     keys = rules.schema.get("x-kubernetes-list-map-keys") or ()
     before: dict[str, Any] = {}
     if rules.schema.get("x-kubernetes-list-type") == "map" and isinstance(place.old, list):
+        # Of equal keys, the first item counts.
         for item in reversed(place.old):
             before[_key(item, keys)] = item
     for index, item in enumerate(place.new):

@@ -126,6 +126,7 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
 def _canonical(value: Any) -> Any:
     """Return a hashable value that is equal for equal values."""
     match value:
+        # In Python, true equals 1 and would be the same key.
         case bool() | None:
             return repr(value)
         case list():

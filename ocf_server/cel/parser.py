@@ -113,6 +113,7 @@ def _binary(_: "_Tree", left: "_Tree", operator: "Token", right: "_Tree") -> Nod
 def _unary(_: "_Tree", *parts: Any) -> Node:
     *operators, operand = parts
     sign = operators[0][0]
+    # The parser of cel-go lets pairs of operators cancel each other out, too.
     if "".join(operators).count(sign) % 2 == 0:
         return _node(operand)
     return Call(f"{sign}_", None, (_node(operand),), _at(operators[0]))

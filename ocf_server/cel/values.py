@@ -208,7 +208,7 @@ def _string(given: Any, schema: _Schema) -> Any:
     description, read = _FORMS[form]
     try:
         return read(given)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         return InvalidValue(f"Invalid {description} {given}: {error}")
 
 
@@ -283,11 +283,16 @@ def read_duration(text: str) -> timedelta:
         if size is None:
             raise ValueError(f'unknown unit "{unit}" in duration "{text}"')
         seconds += float(number) * size
+    if seconds > timedelta.max.total_seconds():
+        raise ValueError(f'invalid duration "{text}": longer than {timedelta.max.days} days')
     return timedelta(seconds=-seconds if text.startswith("-") else seconds)
 
 
 def _date(text: str) -> datetime:
-    return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise ValueError(f'parsing time "{text}" as "2006-01-02": cannot parse "{text}" as "2006"') from None
 
 
 _FORMS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {

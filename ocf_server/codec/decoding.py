@@ -111,6 +111,7 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
             if kind.extra is not None:
                 out[name] = copy_json(item)
         elif item is not None:
+            # Most values are texts of text fields, which need no function.
             decoded = item if item.__class__ is field.exact else _member(item, name, kind, prefix + name)
             # An empty text of a number or a text is not its zero, which is a number.
             if decoded or field.presence in _KEEPS_EMPTY or field.type is Scalar.INT_OR_TEXT:
@@ -207,6 +208,7 @@ def _value(value: Any, kind: Type, owner: str, path: str) -> Any:
     if isinstance(kind, ListType):
         if not isinstance(value, list):
             raise _fail(value, owner, path, f"[]{_go_name(kind.item)}")
+        # An empty list counts as none, which is dropped or written as null.
         return [_item(item, kind.item, owner, path) for item in value] or None
     if isinstance(kind, MapType):
         if not isinstance(value, dict):
@@ -218,6 +220,7 @@ def _value(value: Any, kind: Type, owner: str, path: str) -> Any:
 def _item(value: Any, kind: Type, owner: str, path: str) -> Any:
     if value is None and kind is Scalar.BYTES:
         return ""
+    # In Go, a null in a list leaves the zero of the item there.
     return _zero(kind) if value is None and not isinstance(kind, Anything) else _value(value, kind, owner, path)
 
 
@@ -308,9 +311,6 @@ def _time(value: Any, kind: Scalar, owner: str, path: str) -> Any:
         return format_micro_time(parse_micro_time(value))
     except ValueError as error:
         raise DecodeError(str(error), unstructured=str(error)) from error
-    except OverflowError as error:
-        problem = f'parsing time "{value}": {error}'
-        raise DecodeError(problem, unstructured=problem) from error
 
 
 _SCALARS: Final[Mapping[Scalar, Callable[[Any, Scalar, str, str], Any]]] = {

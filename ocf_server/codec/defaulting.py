@@ -61,6 +61,7 @@ def _stateful_set(manifest: Manifest) -> Manifest:
     spec = manifest["spec"]
     spec.setdefault("podManagementPolicy", "OrderedReady")
     strategy = spec["updateStrategy"]
+    # With an explicit type, a missing `rollingUpdate` stays missing, which the controller treats otherwise.
     if "type" not in strategy:
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
@@ -165,6 +166,7 @@ def _persistent_volume(manifest: Manifest) -> Manifest:
     return manifest
 
 
+# DefaultClientIPServiceAffinitySeconds: three hours.
 _CLIENT_AFFINITY: Final = 10800
 
 
@@ -179,6 +181,7 @@ def _service(manifest: Manifest) -> Manifest:
     kind = spec.setdefault("type", "ClusterIP")
     for port in spec.get("ports", ()):
         port.setdefault("protocol", "TCP")
+        # Decoding writes the zero of a port that was not sent.
         if port["targetPort"] in (0, ""):
             port["targetPort"] = port["port"]
     outside = kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and spec.get("externalIPs"))
@@ -331,6 +334,7 @@ def _limit_range(manifest: Manifest) -> Manifest:
         if limit.get("type") == "Container":
             limit["default"] = {**limit.get("max", {}), **limit.get("default", {})}
             limit["defaultRequest"] = {**limit.get("min", {}), **limit["default"], **limit.get("defaultRequest", {})}
+            # Go makes empty maps, which are not written.
             for name in ("default", "defaultRequest"):
                 if not limit[name]:
                     del limit[name]

@@ -32,6 +32,7 @@ def set_pod_defaults(pod: Manifest) -> Manifest:
                     port.setdefault("hostPort", port["containerPort"])
     if "resources" in spec:
         _pod_resources(spec)
+    # A negative period counts as a second.
     if spec.get(_GRACE, 0) < 0:
         spec[_GRACE] = 1
     set_pod_spec_defaults(spec)
@@ -113,6 +114,7 @@ def _image_tag(image: str) -> str:
         return ""
     name, _, digest = image.partition("@")
     _, colon, tag = name.rpartition("/")[2].partition(":")
+    # An image with a digest never changes, so it needs no pull each time.
     return tag if colon else "" if digest else "latest"
 
 
@@ -140,6 +142,7 @@ def _field_reference(source: _Json) -> None:
 
 
 def _volume(volume: _Json) -> None:
+    # Only the name: no source was chosen.
     if len(volume) == 1:
         volume["emptyDir"] = {}
     for name in ("secret", "configMap", "downwardAPI", "projected"):

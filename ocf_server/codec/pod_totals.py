@@ -29,8 +29,10 @@ def pod_totals(spec: _Json, amounts: str) -> dict[str, Quantity]:
         if container.get("restartPolicy") == "Always":
             _add(totals, own)
             _add(sidecars, own)
+            # While a sidecar starts, those before it run.
             own = dict(sidecars)
         else:
+            # An init container runs beside the sidecars before it.
             _add(own, sidecars)
         for name, value in own.items():
             largest[name] = max(value, largest.get(name, value))

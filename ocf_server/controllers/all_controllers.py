@@ -14,6 +14,7 @@ from ocf_server.controllers.job import reconcile_job
 from ocf_server.controllers.job_pods import reconcile_orphan_pod
 from ocf_server.controllers.kubelet import reconcile_pod
 from ocf_server.controllers.namespace import reconcile_namespace
+from ocf_server.controllers.ownership import controller_among, controller_uid, reference_to
 from ocf_server.controllers.replica_set import reconcile_replica_set
 from ocf_server.controllers.scheduler import reconcile_scheduling
 from ocf_server.controllers.stateful_set import reconcile_stateful_set
@@ -56,10 +57,11 @@ def _owner(kind: str) -> Mapper:
 
     def places(view: ClusterView, manifest: Manifest) -> Iterable[Place]:
         metadata = manifest["metadata"]
-        for owner in metadata.get("ownerReferences") or ():
-            if owner.get("controller"):
-                return [(metadata["namespace"], owner["name"])] if owner["kind"] == kind else []
-        return _all(kind)(view, manifest) if metadata.get("labels") else []
+        owner = reference_to(manifest, kind)
+        if owner is not None:
+            return [(metadata["namespace"], owner.name)]
+        is_orphan = not controller_uid(manifest)
+        return _all(kind)(view, manifest) if is_orphan and metadata.get("labels") else []
 
     return places
 
@@ -78,11 +80,8 @@ def _all(kind: str) -> Mapper:
 
 def _pods_of_deployment(view: ClusterView, pod: Manifest) -> Iterable[Place]:
     """Map a pod to the Deployment of its ReplicaSet."""
-    namespace = pod["metadata"]["namespace"]
-    for _, name in _owner("ReplicaSet")(view, pod):
-        replica_set = view.get("ReplicaSet", namespace, name)
-        if replica_set is not None:
-            yield from _owner("Deployment")(view, replica_set)
+    replica_set = controller_among(view, pod, "ReplicaSet")
+    return _owner("Deployment")(view, replica_set) if replica_set is not None else []
 
 
 def _pods_of_job(view: ClusterView, job: Manifest) -> Iterable[Place]:

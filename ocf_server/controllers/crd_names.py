@@ -35,6 +35,7 @@ class NamesAcceptedController:
     def run(self) -> None:
         """Update the status of the definitions, if one has changed since the last run."""
         store = self.registry.store
+        # The status of one definition may free or take the names of another.
         while self._seen != store.changed_at(DEFINITION):
             self._seen = store.changed_at(DEFINITION)
             definitions = store.objects(DEFINITION)

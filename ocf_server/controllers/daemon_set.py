@@ -20,6 +20,7 @@ __all__ = ["reconcile_daemon_set"]
 
 _GENERATION_LABEL: Final = "pod-template-generation"
 _GENERATION: Final = "deprecated.daemonset.template.generation"
+# AddOrUpdateDaemonPodTolerations.
 _TOLERATED: Final = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -43,6 +44,7 @@ def reconcile_daemon_set(view: ClusterView, owner: Manifest) -> Outcome:
     run = _Run(view, owner, history.newest, _by_node(pods), _wanted_nodes(view, owner))
     hashes = {*map(_hash, pods), _hash(history.newest)}
     used = [each["metadata"]["name"] for each in history.revisions if _hash(each) in hashes]
+    # No pod is replaced while one is missing: the numbers of a rollout would be wrong.
     actions = tuple(run.manage()) or tuple(run.roll())
     seconds = owner["spec"].get("minReadySeconds", 0)
     writes = (*update_status(owner, run.status()), *actions, *truncated(owner, history, used))
@@ -135,6 +137,8 @@ class _Run:
                 unavailable += 1
                 if not self._is_updated(pod) and not is_deleted(pod):
                     yield self._delete(pod)
+            # Only these count against `maxUnavailable`: the old pods that are unavailable are replaced at once, as they
+            # serve no requests.
             elif not self._is_updated(pod):
                 candidates.append(pod)
         rolling = strategy.get("rollingUpdate") or {}

@@ -34,6 +34,7 @@ from ocf_server.controllers.view import ClusterView
 __all__ = ["reconcile_deployment"]
 
 _HASH: Final = "pod-template-hash"
+# MaxInt32 stands for no limit (HasRevisionHistoryLimit).
 _UNLIMITED: Final = 2**31 - 1
 
 
@@ -45,6 +46,7 @@ def reconcile_deployment(view: ClusterView, owner: Manifest) -> Outcome:
     sets = ReplicaSets.of(owner, found)
     conditions = None if is_deleted(owner) else paused_conditions(view, owner)
     if conditions is not None:
+        # The next reconcile, which this write starts, goes on from here.
         return Outcome(tuple(update_status(owner, {**owner["status"], "conditions": conditions})))
     return _reconcile(view, owner, sets)
 
@@ -83,6 +85,7 @@ class _Rollout:
         new = self.sets.new
         assert new is not None  # noqa: S101 (created before)
         count = new_replicas(self.owner, self.sets)
+        # One direction in each reconcile: the scale-down needs the size that the scale-up has written.
         scaled = self._scaled([(new, count)])
         if not scaled:
             scaled = self._scaled(old_scales(self.owner, self.sets))
@@ -213,6 +216,7 @@ class _Rollout:
         if limit == _UNLIMITED or surplus <= 0:
             return ()
         by_revision = sorted(old, key=lambda each: (revision_of(each), each["metadata"]["creationTimestamp"]))
+        # One with pods is kept and uses up its place, so fewer than the surplus may be deleted (cleanupDeployment).
         return tuple(delete(each) for each in by_revision[:surplus] if _is_empty(each))
 
 

@@ -142,6 +142,7 @@ def _has_progressed(old: Manifest, new: Manifest) -> bool:
 
 def _is_timed_out(view: ClusterView, owner: Manifest, status: Manifest) -> bool:
     known = find_condition(status["conditions"], _PROGRESSING)
+    # Pods that fail after the end of a rollout do not make it time out.
     if known is None or known["reason"] == _DONE:
         return False
     if known["reason"] == _TIMED_OUT:
@@ -180,6 +181,7 @@ def _set(view: ClusterView, conditions: list[Manifest], new: Manifest) -> list[M
     if known is not None and (known["status"], known["reason"]) == (new["status"], new["reason"]):
         return conditions
     same = known is not None and known["status"] == new["status"]
+    # The time of transition is that of the status, and a new reason alone does not move it.
     since = known["lastTransitionTime"] if same and known is not None else view.timestamp
     changed = {**new, "lastUpdateTime": view.timestamp, "lastTransitionTime": since}
     return [*_without(conditions, new["type"]), changed]

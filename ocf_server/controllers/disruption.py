@@ -1,25 +1,34 @@
 """Disruption controller: the status of PodDisruptionBudgets.
 
-Source: pkg/controller/disruption of Kubernetes 1.36. Custom resources with a scale subresource are not asked for their
-number of replicas.
+Source: pkg/controller/disruption of Kubernetes 1.36.
 """
 
 from datetime import datetime, timedelta
 from typing import Final
 
+from ocf.cluster.protocol import Subresource
+from ocf.errors import NotFoundError
 from ocf.objects import Manifest, parse_time
 from ocf.objects.conditions import ConditionStatus, set_condition
+from ocf.objects.owner_references import controller_of
 from ocf.objects.selectors import LabelSelector
 from ocf_server.controllers.actions import Event, Outcome, update_status
-from ocf_server.controllers.ownership import controller_uid, is_deleted
+from ocf_server.controllers.ownership import (
+    controller_among,
+    controller_uid,
+    is_controlled_by,
+    is_deleted,
+    reference_to,
+)
 from ocf_server.controllers.pods import is_finished, is_ready
 from ocf_server.controllers.replicas import scaled_value
 from ocf_server.controllers.view import ClusterView
+from ocf_server.registry.scale import scale_of
 
 __all__ = ["reconcile_budget"]
 
+# DeletionTimeout: an eviction whose pod is still there after it counts as failed.
 _TIMEOUT: Final = timedelta(minutes=2)
-_SCALED: Final = ("ReplicationController", "ReplicaSet", "StatefulSet", "Deployment")
 
 
 def reconcile_budget(view: ClusterView, budget: Manifest) -> Outcome:
@@ -37,6 +46,7 @@ def reconcile_budget(view: ClusterView, budget: Manifest) -> Outcome:
     except _UnknownScaleError as error:
         return Outcome(tuple(update_status(budget, _failed(view, budget, str(error)))))
     disrupted = _disrupted(view, budget, pods)
+    # An evicted pod counts as gone from the eviction on, and not only when its delete is seen.
     healthy = sum(is_ready(pod) and not is_deleted(pod) and pod["metadata"]["name"] not in disrupted for pod in pods)
     allowed = max(0, healthy - desired) if expected > 0 else 0
     status = {
@@ -65,6 +75,7 @@ def _events(budget: Manifest, pods: list[Manifest]) -> tuple[Event, ...]:
     """Return the events about pods that the budget lacks, or that it cannot count."""
     if not pods:
         return (Event(budget, "NoPods", "No matching pods found"),)
+    # A number of pods needs no workloads; a percentage and `maxUnavailable` are of the replicas that these ask for.
     counts_workloads = not isinstance(budget["spec"].get("minAvailable"), int)
     if not counts_workloads or all(map(controller_uid, pods)):
         return ()
@@ -110,25 +121,31 @@ def _numbers(view: ClusterView, budget: Manifest, pods: list[Manifest]) -> tuple
 
 def _expected(view: ClusterView, pods: list[Manifest]) -> int:
     """Return the sum of the replicas of all workloads that control the pods."""
-    scales: dict[str, int] = {}
-    for workload in filter(None, (_workload(view, pod) for pod in pods)):
-        scales[workload["metadata"]["uid"]] = workload["spec"].get("replicas", 1)
-    return sum(scales.values())
+    return sum(dict(scale for scale in (_scale(view, pod) for pod in pods) if scale is not None).values())
 
 
-def _workload(view: ClusterView, pod: Manifest) -> Manifest | None:
-    """Return the workload at the top of the owners of a pod; None if the pod has no controller."""
-    found, namespace = pod, pod["metadata"]["namespace"]
-    while True:
-        owner = next((each for each in found["metadata"].get("ownerReferences") or () if each.get("controller")), None)
-        if owner is None:
-            break
-        above = view.get(owner["kind"], namespace, owner["name"]) if owner["kind"] in _SCALED else None
-        if above is None:
-            problem = f"{owner['kind']}.{owner['apiVersion']} does not implement the scale subresource"
-            raise _UnknownScaleError(problem)
-        found = above
-    return None if found is pod else found
+def _scale(view: ClusterView, pod: Manifest) -> tuple[str, int] | None:
+    """Return uid and replicas of the workload that controls a pod; None if the pod has no controller.
+
+    The owner of a workload does not count, except for the Deployment of a ReplicaSet.
+    """
+    reference = controller_of(pod)
+    if reference is None:
+        return None
+    try:
+        resource = view.registry.resource(reference.api_version, reference.kind)
+    except NotFoundError:
+        raise _UnknownScaleError(
+            f'no matches for kind "{reference.kind}" in version "{reference.api_version}"'
+        ) from None
+    if Subresource.SCALE not in resource.subresources:
+        raise _UnknownScaleError(f"{resource.group_resource} does not implement the scale subresource")
+    workload = view.registry.read(resource, (pod["metadata"]["namespace"], reference.name))
+    if workload is None or not is_controlled_by(pod, workload):
+        raise _UnknownScaleError(f'found no controllers for pod "{pod["metadata"]["name"]}"')
+    if reference_to(pod, "ReplicaSet") is not None:
+        workload = controller_among(view, workload, "Deployment") or workload
+    return workload["metadata"]["uid"], scale_of(workload, resource)["spec"].get("replicas", 0)
 
 
 def _disrupted(view: ClusterView, budget: Manifest, pods: list[Manifest]) -> dict[str, str]:

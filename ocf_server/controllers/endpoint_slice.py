@@ -17,6 +17,7 @@ from ocf_server.controllers.view import ClusterView
 
 __all__ = ["reconcile_service"]
 
+# The default of `--max-endpoints-per-slice`.
 _MOST: Final = 100
 _MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _SERVICE: Final = "kubernetes.io/service-name"
@@ -34,6 +35,8 @@ def reconcile_service(view: ClusterView, service: Manifest) -> Outcome:
     for pod in view.objects("Pod", service["metadata"]["namespace"]):
         if not selector.matches(pod["metadata"].get("labels") or {}) or not _is_included(pod):
             continue
+        # Pods of several numbers for one named port need a slice for each, as a slice has its ports once for all
+        # endpoints.
         key = tuple(tuple(sorted(port.items())) for port in _ports(service, pod))
         by_ports.setdefault(key, []).append(_endpoint(view, service, pod))
     wanted = [

@@ -10,6 +10,7 @@ from ocf_server.controllers.view import ClusterView
 
 __all__ = ["EventRecorder"]
 
+# maxLruCacheEntries of client-go: events that drop out are written anew when they repeat.
 _MOST: Final = 4096
 
 
@@ -24,6 +25,7 @@ class EventRecorder:
         """Record an event; an event that the API server rejects is lost, as in a real cluster."""
         metadata = event.about["metadata"]
         key = (component, metadata.get("uid", ""), event.reason, event.message)
+        # Popped and set again, which puts it last: the first one is the one that was not seen for longest.
         known = self._known.pop(key, None)
         manifest = _new(view, component, event) if known is None else _repeated(known, view.timestamp)
         try:
@@ -48,6 +50,7 @@ def _new(view: ClusterView, component: str, event: Event) -> Manifest:
         "uid": metadata["uid"],
         "resourceVersion": metadata["resourceVersion"],
     }
+    # As client-go: the time in nanoseconds, in hex. The version of the store separates events of one instant.
     number = int(view.now.timestamp() * 1_000_000) * 1000 + view.registry.store.version % 1000
     return {
         "apiVersion": "v1",

@@ -28,6 +28,7 @@ from ocf_server.controllers.view import ClusterView
 
 __all__ = ["is_job_finished", "reconcile_job"]
 
+# DefaultJobPodFailureBackOff and MaxJobPodFailureBackOff.
 _FIRST_BACKOFF: Final = timedelta(seconds=10)
 _LONGEST_BACKOFF: Final = timedelta(minutes=10)
 
@@ -113,6 +114,7 @@ class _Run:
         if uids:
             totals = {name: status.get(name, 0) + len(found) for name, found in noted.items()}
             if self._indexed:
+                # An index that two pods have completed counts once.
                 totals["succeeded"] = len(self._indexes)
             kept = {name: count for name, count in totals.items() if count}
             return list(update_status(self.owner, {**self._with_counts(status), **kept, "uncountedTerminatedPods": {}}))
@@ -146,6 +148,7 @@ class _Run:
             if pod["spec"].get("restartPolicy") == "OnFailure"
         )
         failed, limit = status.get("failed", 0), spec.get("backoffLimit", 6)
+        # Restarts are compared otherwise than failed pods, as in pastBackoffLimitOnFailure.
         if failed > limit or (restarts and restarts >= max(limit, 1)):
             return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
         if deadline is not None and deadline <= self.view.now and not spec.get("suspend"):
@@ -208,6 +211,7 @@ class _Run:
         """Return when the next pod may be created after failures, by exponential backoff."""
         ends: dict[str, list[datetime]] = {"Succeeded": [], "Failed": []}
         for pod in self.pods:
+            # Pods that have not ended are thrown away with the list.
             ends.get(pod["status"].get("phase", ""), []).append(ended_at(pod))
         # Failures since the last success count.
         last_success = max(ends["Succeeded"], default=None)
@@ -223,6 +227,7 @@ class _Run:
         completions, succeeded = spec.get("completions"), self.owner["status"].get("succeeded", 0)
         parallelism = spec.get("parallelism", 1)
         if completions is None:
+            # A work queue: after the first success there is no more work, so the pods that run are the last ones.
             wanted = active if succeeded else parallelism
         else:
             wanted = min(parallelism, completions - succeeded)

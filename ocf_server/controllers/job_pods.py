@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from ocf.objects import Manifest, copy_json, parse_time
-from ocf.objects.owner_references import controller_of
 from ocf_server.controllers.actions import Action, Outcome, update
+from ocf_server.controllers.ownership import controller_among, controller_uid, reference_to
 from ocf_server.controllers.pods import pod_from_template
-from ocf_server.controllers.view import API_VERSIONS, ClusterView
+from ocf_server.controllers.view import ClusterView
 
 __all__ = [
     "ended_at",
@@ -46,13 +46,9 @@ def reconcile_orphan_pod(view: ClusterView, pod: Manifest) -> Outcome:
     """
     if not is_tracked(pod):
         return Outcome()
-    owner = controller_of(pod)
-    if owner is not None:
-        if (owner.api_version, owner.kind) != (API_VERSIONS["Job"], "Job"):
-            return Outcome()
-        job = view.get("Job", pod["metadata"]["namespace"], owner.name)
-        if job is not None and job["metadata"]["uid"] == owner.uid:
-            return Outcome()
+    is_foreign = bool(controller_uid(pod)) and reference_to(pod, "Job") is None
+    if is_foreign or controller_among(view, pod, "Job") is not None:
+        return Outcome()
     return Outcome((untracked(pod),))
 
 

@@ -14,14 +14,14 @@ from ocf.objects import Manifest, parse_time
 from ocf.objects.durations import parse_duration
 from ocf.objects.manifest import PREFIX
 from ocf_server.controllers.actions import Outcome, delete, update_status
-from ocf_server.controllers.ownership import is_deleted
+from ocf_server.controllers.ownership import is_deleted, reference_to
 from ocf_server.controllers.pods import is_finished, is_ready
 from ocf_server.controllers.view import ClusterView
 
 __all__ = ["EXIT_CODE", "FINISH_AFTER", "READY_AFTER", "reconcile_pod"]
 
 READY_AFTER: Final = f"{PREFIX}/ready-after"
-"""Annotation of a pod: delay until it is ready, such as `30s`; `never` if it does not become ready."""
+"""Annotation of a pod: delay until it is ready, such as `30s`; `never` if it is not, also if it was ready before."""
 FINISH_AFTER: Final = f"{PREFIX}/finish-after"
 """Annotation of a pod: delay until its containers exit."""
 EXIT_CODE: Final = f"{PREFIX}/exit-code"
@@ -29,6 +29,7 @@ EXIT_CODE: Final = f"{PREFIX}/exit-code"
 
 _NEVER: Final = "never"
 _READY_TYPES: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+# initialCrashLoopBackOff and MaxContainerBackOff of the kubelet.
 _FIRST_BACKOFF: Final = timedelta(seconds=10)
 _LONGEST_BACKOFF: Final = timedelta(minutes=5)
 
@@ -49,6 +50,8 @@ def reconcile_pod(view: ClusterView, pod: Manifest) -> Outcome:
     ends = [began + delay for delay in (None if running else ready, finish) if delay is not None]
     if running and not is_ready(pod):
         status = _started(view, pod, ready=True)
+    elif ready is None and is_ready(pod):
+        status = _unready(view, pod)
     elif not pod["status"].get("startTime"):
         status = _started(view, pod, ready=False)
     else:
@@ -61,6 +64,7 @@ def _stopped(view: ClusterView, pod: Manifest) -> Outcome:
     grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
     if not grace:
         return Outcome()  # only its finalizers keep it
+    # The deletionTimestamp is the end of the grace period, not the time of the delete.
     at = parse_time(metadata["deletionTimestamp"]) - grace + min(grace, view.settings.stop_after)
     return Outcome((delete(pod, force=True),)) if at <= view.now else Outcome(at=at)
 
@@ -116,13 +120,23 @@ def _started(view: ClusterView, pod: Manifest, *, ready: bool) -> Manifest:
     return {
         **status,
         **({"observedGeneration": generation} if generation else {}),
+        # The containers of a pod that never becomes ready run: otherwise it would look like one that cannot start.
         "phase": "Running" if ready or pod["metadata"].get("annotations", {}).get(READY_AFTER) == _NEVER else "Pending",
         "startTime": started,
         **({"hostIP": host, "hostIPs": [{"ip": host}]} if host else {}),
         **({"podIP": address, "podIPs": [{"ip": address}]} if ready else {}),
         "conditions": _conditions(view, pod, ready=ready),
-        "containerStatuses": _containers(pod, view.timestamp) if ready else _waiting(pod),
+        "containerStatuses": _ready_containers(pod, view.timestamp) if ready else _waiting(pod),
     }
+
+
+def _unready(view: ClusterView, pod: Manifest) -> Manifest:
+    """Return the status of a pod whose containers run and whose readiness probes fail from now on."""
+    found = {one["type"]: one for one in _conditions(view, pod, ready=False)}
+    old = pod["status"].get("conditions") or ()
+    conditions = [found[one["type"]] if one["type"] in ("Ready", "ContainersReady") else one for one in old]
+    containers = [{**each, "ready": False} for each in _containers(pod, view.timestamp)]
+    return {**pod["status"], "conditions": conditions, "containerStatuses": containers}
 
 
 def _conditions(view: ClusterView, pod: Manifest, *, ready: bool) -> list[Manifest]:
@@ -161,6 +175,10 @@ def _containers(pod: Manifest, started: str) -> list[dict[str, Any]]:
     return found
 
 
+def _ready_containers(pod: Manifest, started: str) -> list[dict[str, Any]]:
+    return [{**each, "ready": True} for each in _containers(pod, started)]
+
+
 def _container(container: Manifest) -> dict[str, Any]:
     return {"name": container["name"], "image": container.get("image", ""), "imageID": "", "restartCount": 0}
 
@@ -173,13 +191,13 @@ def _ready_delay(view: ClusterView, pod: Manifest) -> timedelta | None:
 def _finish_delay(view: ClusterView, pod: Manifest) -> timedelta | None:
     """Return the delay until the containers exit, counted from the start of the pod; None if they do not."""
     text = (pod["metadata"].get("annotations") or {}).get(FINISH_AFTER)
-    of_job = any(owner["kind"] == "Job" for owner in pod["metadata"].get("ownerReferences") or ())
-    if text is None and not of_job:
+    if text is None and reference_to(pod, "Job") is None:
         return None
     ready = _ready_delay(view, pod)
     delay = (ready or timedelta(0)) + _delay(text, view.settings.finish_after)
+    # Each restart has waited for its backoff, so the next exit is later by all of them.
     for count in range(_restarts(pod)):
-        delay += min(_FIRST_BACKOFF * 2**count, _LONGEST_BACKOFF)
+        delay += min(_FIRST_BACKOFF * 2 ** min(count, 30), _LONGEST_BACKOFF)
     return delay
 
 
@@ -203,5 +221,6 @@ def _restarts(pod: Manifest) -> int:
 
 
 def _address(uid: str) -> str:
+    # From the uid, so that an address stays the same without any state, and unlike addresses of nodes (10.32).
     number = zlib.crc32(uid.encode())
     return f"10.{64 + number % 64}.{number >> 8 & 255}.{number >> 16 & 255}"

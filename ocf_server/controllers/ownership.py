@@ -3,15 +3,26 @@
 Source: pkg/controller/controller_ref_manager.go of Kubernetes 1.36.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
+from ocf.objects.owner_references import ControllerReference, controller_of
 from ocf.objects.selectors import LabelSelector
 from ocf_server.controllers.actions import Action, update
 from ocf_server.controllers.view import API_VERSIONS, ClusterView
 
-__all__ = ["claim", "controlled", "controller_reference", "controller_uid", "is_controlled_by", "is_deleted"]
+__all__ = [
+    "claim",
+    "controlled",
+    "controller_among",
+    "controller_reference",
+    "controller_uid",
+    "is_controlled_by",
+    "is_deleted",
+    "reference_to",
+]
 
 
 def controller_reference(owner: Manifest) -> Manifest:
@@ -26,13 +37,25 @@ def controller_reference(owner: Manifest) -> Manifest:
     }
 
 
+def reference_to(manifest: Manifest, *kinds: str) -> ControllerReference | None:
+    """Return the reference to the controlling owner if that is of one of these built-in kinds, by group and kind."""
+    found = controller_of(manifest)
+    if found is None or found.kind not in kinds:
+        return None
+    return found if found.group == split_api_version(API_VERSIONS[found.kind])[0] else None
+
+
+def controller_among(view: ClusterView, manifest: Manifest, *kinds: str) -> Manifest | None:
+    """Return the controlling owner if it exists and is of one of these built-in kinds: by group, kind, name and uid."""
+    reference = reference_to(manifest, *kinds)
+    owner = view.get(reference.kind, manifest["metadata"]["namespace"], reference.name) if reference else None
+    return owner if owner is not None and is_controlled_by(manifest, owner) else None
+
+
 def controller_uid(manifest: Manifest) -> str:
     """Return the uid of the controlling owner; empty if there is none."""
-    for owner in manifest["metadata"].get("ownerReferences") or ():
-        if owner.get("controller"):
-            uid: str = owner["uid"]
-            return uid
-    return ""
+    found = controller_of(manifest)
+    return found.uid if found is not None else ""
 
 
 def is_controlled_by(manifest: Manifest, owner: Manifest) -> bool:
@@ -50,7 +73,9 @@ def controlled(view: ClusterView, owner: Manifest, kind: str) -> list[Manifest]:
     return [each for each in view.dependents(owner, kind) if is_controlled_by(each, owner)]
 
 
-def claim(view: ClusterView, owner: Manifest, kind: str) -> tuple[list[Manifest], Sequence[Action]]:
+def claim(
+    view: ClusterView, owner: Manifest, kind: str, is_member: Callable[[Manifest], bool] = lambda _: True
+) -> tuple[list[Manifest], Sequence[Action]]:
     """Return the objects of an owner, and the writes that adopt or release objects.
 
     An object without a controller that the selector matches is adopted; one of the owner that it does not match any
@@ -58,6 +83,7 @@ def claim(view: ClusterView, owner: Manifest, kind: str) -> tuple[list[Manifest]
 
     Args:
         owner: The owner; it has a label selector.
+        is_member: Whether an object can be one of the owner's; another one is treated as if the selector did not match.
     """
     selector = LabelSelector.of(owner["spec"].get("selector"))
     mine: list[Manifest] = []
@@ -65,17 +91,19 @@ def claim(view: ClusterView, owner: Manifest, kind: str) -> tuple[list[Manifest]
     for each in view.dependents(owner, kind):
         if not is_controlled_by(each, owner):
             continue
-        if _matches(selector, each):
+        if _matches(selector, each) and is_member(each):
             mine.append(each)
+        # An owner that is being deleted leaves its objects to the garbage collector.
         elif not is_deleted(owner):
             kept = [ref for ref in each["metadata"]["ownerReferences"] if ref["uid"] != owner["metadata"]["uid"]]
             actions.append(update(_with_owners(each, kept)))
     if not is_deleted(owner):
         for each in view.objects(kind, owner["metadata"]["namespace"]):
             references = each["metadata"].get("ownerReferences") or []
-            if any(ref.get("controller") for ref in references) or is_deleted(each) or not _matches(selector, each):
+            if any(ref.get("controller") for ref in references) or is_deleted(each):
                 continue
-            actions.append(update(_with_owners(each, [*references, controller_reference(owner)])))
+            if _matches(selector, each) and is_member(each):
+                actions.append(update(_with_owners(each, [*references, controller_reference(owner)])))
     return mine, actions
 
 

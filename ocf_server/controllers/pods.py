@@ -23,6 +23,7 @@ __all__ = [
     "pod_from_template",
 ]
 
+# podPhaseToOrdinal: the lowest is deleted first.
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -68,6 +69,7 @@ def next_available(pods: Iterable[Manifest], min_ready_seconds: int, now: dateti
 def is_available(pod: Manifest, min_ready_seconds: int, now: datetime) -> bool:
     """Return whether a pod has been ready for long enough."""
     at = _available_at(pod, min_ready_seconds)
+    # Without a minimum, ready is enough (IsPodAvailable): the time is not compared.
     return at is not None and (min_ready_seconds == 0 or at <= now)
 
 
@@ -130,6 +132,7 @@ def _comparison(on_node: Mapping[str, int], now: datetime) -> Callable[[Manifest
 
 def _rank(pod: Manifest, on_node: Mapping[str, int]) -> tuple[int, ...]:
     node = pod["spec"].get("nodeName") or ""
+    # A phase that is not known counts as Unknown.
     phase = _PHASES.get(pod["status"].get("phase") or "", 1)
     return (1 if node else 0, phase, 1 if is_ready(pod) else 0, _cost(pod), -on_node.get(node, 0))
 
@@ -153,6 +156,7 @@ def _compare_ages(first: datetime, second: datetime, one: Manifest, other: Manif
 
 def _log_age(instant: datetime, now: datetime) -> int:
     nanoseconds = (now - instant) // timedelta(microseconds=1) * 1000
+    # In nanoseconds as in Go: the steps of the logarithm depend on the unit.
     return int(math.log2(nanoseconds)) if nanoseconds > 0 else -1
 
 

@@ -23,6 +23,7 @@ from ocf_server.controllers.view import ClusterView
 
 __all__ = ["reconcile_replica_set"]
 
+# BurstReplicas: the rest follows in the next reconcile.
 _BURST: Final = 500
 
 
@@ -97,6 +98,7 @@ def _conditions(view: ClusterView, owner: Manifest, found: int) -> list[dict[str
     if failure is None or found >= owner["spec"].get("replicas", 1):
         return others
     known = find_condition(old, "ReplicaFailure")
+    # Even with another message: the real controller replaces the condition only after it was removed.
     if known is not None:
         return old
     new = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": view.timestamp}

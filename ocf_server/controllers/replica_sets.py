@@ -58,6 +58,7 @@ class ReplicaSets:
         """Return the ReplicaSets of a Deployment, sorted by age."""
         ordered = sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
         template = _without_hash(owner["spec"]["template"])
+        # The oldest one, should several have the template (FindNewReplicaSet).
         new = next((each for each in ordered if equal_json(_without_hash(each["spec"]["template"]), template)), None)
         return cls(new, tuple(each for each in ordered if each is not new))
 
@@ -96,6 +97,7 @@ def max_surge(owner: Manifest) -> int:
 
 def max_unavailable(owner: Manifest) -> int:
     """Return the number of pods that may be unavailable in a rollout; 0 without a rolling update."""
+    # An absolute `maxUnavailable` may be larger than the Deployment.
     return min(_fenceposts(owner)[1], spec_replicas(owner))
 
 

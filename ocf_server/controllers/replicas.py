@@ -9,6 +9,7 @@ from typing import Any, Final
 
 __all__ = ["resolve_fenceposts", "scaled_value", "template_hash"]
 
+# Without vowels, 0, 1 and 3, so that names hardly contain bad words.
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -38,6 +39,7 @@ def resolve_fenceposts(surge: int | str | None, unavailable: int | str | None, r
     """
     added = scaled_value(surge, replicas, round_up=True)
     missing = scaled_value(unavailable, replicas, round_up=False)
+    # Percentages of a few replicas may both be rounded to 0, and nothing would ever be replaced.
     return (added, missing) if added or missing else (0, 1)
 
 
@@ -54,4 +56,4 @@ def template_hash(template: Any, collisions: int | None) -> str:
         True
     """
     text = json.dumps([template, collisions or 0], sort_keys=True)
-    return "".join(_LETTERS[int(digit) % len(_LETTERS)] for digit in str(zlib.crc32(text.encode())))
+    return "".join(_LETTERS[ord(digit) % len(_LETTERS)] for digit in str(zlib.crc32(text.encode())))

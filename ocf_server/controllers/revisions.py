@@ -10,7 +10,7 @@ from typing import Any, Final
 from ocf.objects import Manifest, copy_json
 from ocf.objects.json_equality import equal_json
 from ocf_server.controllers.actions import Action, create, delete, update, update_status
-from ocf_server.controllers.ownership import controlled, controller_reference
+from ocf_server.controllers.ownership import claim, controller_reference
 from ocf_server.controllers.replicas import template_hash
 from ocf_server.controllers.view import ClusterView
 
@@ -36,10 +36,11 @@ class RevisionHistory:
 
 
 def revision_history(view: ClusterView, owner: Manifest) -> RevisionHistory:
-    """Return the revisions of a workload, and the write that makes its present template the newest one."""
-    found = sorted(
-        controlled(view, owner, "ControllerRevision"), key=lambda each: (each["revision"], each["metadata"]["name"])
-    )
+    """Return the revisions of a workload, and the writes that adopt some, or make its present template the newest."""
+    mine, claims = claim(view, owner, "ControllerRevision")
+    found = sorted(mine, key=lambda each: (each["revision"], each["metadata"]["name"]))
+    if claims:
+        return RevisionHistory(tuple(found), None, tuple(claims))
     data = _data(owner)
     equal = [each for each in found if equal_json(each["data"], data)]
     if not equal:

@@ -41,6 +41,7 @@ def old_scales(owner: Manifest, sets: ReplicaSets) -> Scales:
     new = sets.new
     assert new is not None  # noqa: S101 (old ones are scaled down only after the new one was created)
     required = spec_replicas(owner) - max_unavailable(owner)
+    # New pods that are not available yet take no place of old ones: they may never become so.
     pending = spec_replicas(new) - _available(new)
     allowed = sum(map(spec_replicas, sets.all)) - required - pending
     if allowed <= 0:
@@ -50,6 +51,7 @@ def old_scales(owner: Manifest, sets: ReplicaSets) -> Scales:
         removed = min(max(allowed, 0), counts[index] - _available(each)) if counts[index] else 0
         counts[index] -= max(removed, 0)
         allowed -= max(removed, 0)
+    # Counted anew, in available pods: those that were just removed have served no requests.
     surplus = sum(map(_available, sets.all)) - required
     for index, count in enumerate(counts):
         removed = min(count, max(surplus, 0))
@@ -68,6 +70,7 @@ def proportional_scales(owner: Manifest, sets: ReplicaSets) -> Scales:
     if single is not None:
         return [(single, desired)] if spec_replicas(single) != desired else ()
     if sets.new is not None and _is_saturated(sets.new, desired):
+        # The rollout is over but for the old pods that wait for their removal.
         return [(each, 0) for each in sets.old if spec_replicas(each)]
     if owner["spec"]["strategy"].get("type") != "RollingUpdate":
         return ()
@@ -99,6 +102,7 @@ def _proportional(owner: Manifest, active: Sequence[Manifest]) -> Scales:
         counts.append(max(spec_replicas(each) + share, 0))
         added += share
     if to_add and counts:
+        # What rounding has left over goes to the largest one.
         counts[0] = max(counts[0] + to_add - added, 0)
     return list(zip(ordered, counts, strict=True))
 
@@ -115,6 +119,7 @@ def _fraction(owner: Manifest, each: Manifest) -> int:
     if not desired:
         return -size
     annotated = (each["metadata"].get("annotations") or {}).get(MAX, "")
+    # The size when it was last scaled, as its share of the whole was that of then.
     before = int(annotated) if annotated.isdecimal() else owner["status"].get("replicas", 0)
     if not before:
         return 0

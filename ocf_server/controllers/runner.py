@@ -29,6 +29,7 @@ _PAUSE: Final = timedelta(seconds=1)
 _MANAGER: Final = "kube-controller-manager"
 _CLUSTER: Final[Manifest] = {"metadata": {"uid": "", "name": ""}}
 """What a controller of the whole cluster gets in place of an object."""
+# Those of DefaultTypedControllerRateLimiter in client-go.
 _FIRST_BACKOFF: Final = timedelta(milliseconds=5)
 _LONGEST_BACKOFF: Final = timedelta(seconds=1000)
 
@@ -115,6 +116,7 @@ class Controllers:
     def _notice(self) -> None:
         """Enqueue what the changes since the last look affect."""
         store = self._registry.store
+        # The changes are not known: everything may have changed.
         if self._seen is None or self._seen < store.forgotten:
             self._seen = store.version
             self._enqueue_all()
@@ -124,6 +126,7 @@ class Controllers:
         changes, self._seen = store.since(self._seen), store.version
         view = self._view()
         for change in changes:
+            # Both, because the owner or the labels of before may be those of another object.
             for manifest in (change.before, change.after):
                 if manifest is not None:
                     self._enqueue_affected(view, change.kind[1], manifest, gone=change.after is None)
@@ -163,6 +166,7 @@ class Controllers:
         self._failures.pop(manifest["metadata"]["uid"], None)
 
     def _enqueue(self, controller: ControllerDescriptor, place: Place) -> None:
+        # One that waits already keeps its place, and is reconciled once for all changes.
         self._queue.setdefault((f"{controller.name} {controller.kind}", place), (controller, place))
 
     def _take_due(self) -> None:
@@ -186,6 +190,7 @@ class Controllers:
             at = outcome.at
         else:
             count = self._retries[name] = self._retries.get(name, 0) + 1
+            # The exponent is bounded, because a timedelta overflows.
             at = view.now + min(_FIRST_BACKOFF * 2 ** min(count - 1, 30), _LONGEST_BACKOFF)
         if at is not None:
             self._timers[name] = (at, key)
@@ -201,6 +206,7 @@ class Controllers:
             except NotFoundError:
                 continue  # it is gone already, or its namespace is; the next change shows which
             except ConflictError:
+                # Neither an event nor a failure: the retry reads the object anew.
                 return False
             except ApiError as error:
                 is_new = self._failures.get(uid) != error.message

@@ -33,6 +33,7 @@ def reconcile_scheduling(view: ClusterView, _cluster: Manifest) -> Outcome:
     waiting = [pod for pod in pods if is_unscheduled(pod)]
     if not waiting:
         return Outcome()
+    # The version decides between pods of one second, the resolution of timestamps.
     waiting.sort(key=lambda pod: (pod["metadata"]["creationTimestamp"], int(pod["metadata"]["resourceVersion"])))
     placement = _Placement(view, pods)
     actions: list[Action] = []
@@ -41,6 +42,7 @@ def reconcile_scheduling(view: ClusterView, _cluster: Manifest) -> Outcome:
         node, problem = placement.choose(pod)
         if node:
             actions.append(_binding(pod, node))
+        # Otherwise the write would be a change, and the change would start this again.
         elif not _is_reported(pod, problem):
             actions += update_status(pod, _unschedulable(view, pod, problem))
             events.append(Event(pod, "FailedScheduling", problem, warning=True))
@@ -95,6 +97,7 @@ class _Placement:
         if not fitting:
             reasons = ", ".join(f"{count} {reason}" for reason, count in count_reasons(shape, state).items())
             return "", f"0/{len(state.nodes)} nodes are available: {reasons}."
+        # By name if equal, so that a run can be repeated.
         chosen = min(fitting, key=lambda index: (self._counts[index], state.nodes[index].name))
         state.place(shape, chosen)
         self._counts[chosen] += 1

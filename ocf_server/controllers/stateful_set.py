@@ -5,12 +5,12 @@ Source: pkg/controller/statefulset of Kubernetes 1.36. The retention policy of c
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.objects import Manifest, copy_json
-from ocf_server.controllers.actions import Action, Event, Outcome, create, delete, update_status
+from ocf_server.controllers.actions import Action, Event, Outcome, create, delete, update, update_status
 from ocf_server.controllers.ownership import claim, controller_reference, is_deleted
 from ocf_server.controllers.pods import is_available, is_finished, is_ready, next_available
 from ocf_server.controllers.revisions import REVISION_LABEL, RevisionHistory, revision_history, truncated
@@ -18,14 +18,14 @@ from ocf_server.controllers.view import ClusterView
 
 __all__ = ["reconcile_stateful_set"]
 
-_ORDINAL: Final = re.compile(r"-(\d+)$")
+_NAME: Final = re.compile(r"(.*)-(\d+)$")
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 _POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 def reconcile_stateful_set(view: ClusterView, owner: Manifest) -> Outcome:
     """Create, update or delete the next pods in order."""
-    pods, claims = claim(view, owner, "Pod")
+    members, claims = claim(view, owner, "Pod", lambda pod: _ordinal(owner, pod) is not None)
     if claims:
         return Outcome(tuple(claims))
     if is_deleted(owner):
@@ -33,7 +33,6 @@ def reconcile_stateful_set(view: ClusterView, owner: Manifest) -> Outcome:
     history = revision_history(view, owner)
     if history.newest is None:
         return Outcome(history.actions)
-    members = [pod for pod in pods if _ordinal(owner, pod) is not None]
     update = _Update(view, owner, history, members)
     status = update.status()
     used = [status["currentRevision"], status["updateRevision"], *map(_revision, members)]
@@ -43,9 +42,9 @@ def reconcile_stateful_set(view: ClusterView, owner: Manifest) -> Outcome:
 
 
 def _ordinal(owner: Manifest, pod: Manifest) -> int | None:
-    name, prefix = pod["metadata"]["name"], owner["metadata"]["name"]
-    match = _ORDINAL.search(name)
-    return int(match[1]) if match and name == f"{prefix}-{int(match[1])}" else None
+    """Return the number of a pod that is named as one of the owner's, also as `web-007`; else None."""
+    match = _NAME.fullmatch(pod["metadata"]["name"])
+    return int(match[2]) if match and match[1] == owner["metadata"]["name"] else None
 
 
 def _revision(pod: Manifest) -> str:
@@ -89,6 +88,7 @@ class _Update:
         current, newest = self.current_revision, self.update_revision
         updated = sum(_revision(pod) == newest for pod in alive)
         available = sum(is_available(pod, seconds, self.view.now) for pod in ready)
+        # The update is over: its revision becomes the current one.
         if self._rolls() and updated == len(created) == len(ready):
             current = newest
         counts = {
@@ -116,6 +116,8 @@ class _Update:
             yield from action
             if not parallel and (action or pod is None or not self._is_healthy(pod)):
                 return
+            if pod is not None and not action:
+                yield from self._identified(pod, ordinal)
         condemned = sorted(
             (each for each in by_ordinal if each is not None and each not in self.ordinals), reverse=True
         )
@@ -134,20 +136,34 @@ class _Update:
             return (self._delete(pod),)
         return ()
 
+    def _identified(self, pod: Manifest, ordinal: int) -> Iterator[Action]:
+        """Yield the update that gives a pod the labels of its identity, which one that was adopted may lack."""
+        name, labels = pod["metadata"]["name"], pod["metadata"].get("labels") or {}
+        if labels.get(_POD_NAME) != name and name == f"{self.owner['metadata']['name']}-{ordinal}":
+            labels = {**labels, _POD_NAME: name, _POD_INDEX: str(ordinal)}
+            done, _ = self._events("Update", f"Pod {name} in StatefulSet {self.owner['metadata']['name']}")
+            yield update({**pod, "metadata": {**pod["metadata"], "labels": labels}}, done)
+
     def _updates(self, by_ordinal: dict[int | None, Manifest]) -> Iterator[Action]:
         """Yield the delete of the next pod that a rolling update replaces, from the highest ordinal on."""
         if not self._rolls():
             return
-        partition = ((self.owner["spec"]["updateStrategy"].get("rollingUpdate")) or {}).get("partition", 0)
+        # The partition counts replicas, not ordinals.
+        first = self.ordinals.start + (self._rolling or {}).get("partition", 0)
         for ordinal in reversed(self.ordinals):
             pod = by_ordinal.get(ordinal)
-            if pod is None or ordinal < partition:
+            if pod is None or ordinal < first:
                 return
             if _revision(pod) != self.update_revision and not is_deleted(pod):
                 yield self._delete(pod)
                 return
             if not self._is_healthy(pod):
                 return
+
+    @property
+    def _rolling(self) -> Mapping[str, Any] | None:
+        rolling: Mapping[str, Any] | None = self.owner["spec"].get("updateStrategy", {}).get("rollingUpdate")
+        return rolling
 
     def _rolls(self) -> bool:
         return bool(self.owner["spec"].get("updateStrategy", {}).get("type") == "RollingUpdate")
@@ -159,14 +175,11 @@ class _Update:
     def _template(self, ordinal: int) -> tuple[Manifest, str]:
         """Return the template and the revision for a new pod."""
         name, newest = self.current_revision, self.update_revision
-        start = self.ordinals.start
-        partition = (self.owner["spec"].get("updateStrategy", {}).get("rollingUpdate") or {}).get("partition", 0)
-        # A pod below the partition stays at the current revision, and so does one that the update has not reached.
-        kept = (
-            ordinal < start + self.owner["status"].get("currentReplicas", 0)
-            if not partition
-            else ordinal < start + partition
-        )
+        # A pod below the partition stays at the current revision. Without a partition (the default is 0), so does one
+        # that the update has not reached (newVersionedStatefulSetPod).
+        rolling = self._rolling
+        count = self.owner["status"].get("currentReplicas", 0) if rolling is None else rolling.get("partition", 0)
+        kept = ordinal < self.ordinals.start + count
         if not self._rolls() or not kept or name == newest:
             return self.owner["spec"]["template"], newest
         revision = next(each for each in self.history.revisions if each["metadata"]["name"] == name)
@@ -183,6 +196,7 @@ class _Update:
         spec: dict[str, Any] = copy_json(template["spec"])
         claims = {each["metadata"]["name"]: self._claim_name(each, ordinal) for each in self._claim_templates()}
         if claims:
+            # A claim replaces a volume of its name in the template.
             volumes = [each for each in spec.get("volumes") or () if each["name"] not in claims]
             mounted = [{"name": each, "persistentVolumeClaim": {"claimName": claims[each]}} for each in claims]
             spec["volumes"] = [*mounted, *volumes]

@@ -27,6 +27,7 @@ def reconcile_claim(view: ClusterView, claim: Manifest) -> Outcome:
         if spec.get("volumeName"):
             return Outcome()  # the user has asked for a volume that does not exist yet
         return Outcome((create(_volume(claim, name, capacity)),))
+    # One write in each reconcile: the next one is computed from its result.
     if volume["status"].get("phase") != "Bound":
         return Outcome((Action(Write.STATUS, {**volume, "status": {**volume["status"], "phase": "Bound"}}),))
     annotations = {**(metadata.get("annotations") or {}), **_BOUND}

@@ -45,6 +45,7 @@ def read_review(kind: ServedResource, sent: Manifest, options: WriteOptions) -> 
         review = decode(sent, declared)
     except DecodeError as error:
         raise unreadable(str(error)) from error
+    # As the create handler does for cluster-scoped kinds (EnsureObjectNamespaceMatchesRequestNamespace).
     if not kind.namespaced:
         review["metadata"].pop("namespace", None)
     report_unknown(unknown_fields(sent, declared), options, rejected=unreadable)

@@ -17,6 +17,7 @@ from ocf.cluster.protocol import Subresource
 from ocf.errors import ApiError
 from ocf.objects import Manifest, copy_json
 from ocf_server.api.users import User
+from ocf_server.api.webhook_call_errors import call_problem
 from ocf_server.api.webhook_client import tls_context
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.http.backend import Backend
@@ -29,6 +30,8 @@ __all__ = ["AggregatedServer", "Aggregation", "user_headers"]
 
 _KINDS: Final = (API_SERVICE, ("", "Service"), ("discovery.k8s.io", "EndpointSlice"))
 _CHECKER: Final = User("system:kube-aggregator", ("system:masters",))
+# Timeout and period of `remote_available_controller.go` of kube-aggregator 1.36. It retries after 5 ms to 30 s; a test
+# waits for less than that here.
 _CHECK_SECONDS: Final = 5.0
 _PERIOD_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 1.0
@@ -80,6 +83,7 @@ class Aggregation:
 
     def observe(self) -> None:
         """Follow changes of APIServices; called around each request, so it costs nothing where there are none."""
+        # The version of the last change, so that a request compares one number and reads no object.
         changed = self._backend.registry.store.changed_at(API_SERVICE)
         if changed == self._seen:
             return
@@ -151,6 +155,7 @@ class Aggregation:
             resources = await self._discovered(key, self.target(manifest))
         except UnavailableError as error:
             known = self._checked.get(key)
+            # Discovery goes on to list what the server had, as stale: clients with a cache need not forget the kinds.
             self._checked[key] = RemoteVersion(*key, known.resources if known else (), available=False)
             self._set_condition(manifest, "False", error.reason, str(error))
         else:
@@ -175,11 +180,14 @@ class Aggregation:
                 if answer.status not in _OK:
                     raise _failed(url, f"bad status from {url}: {answer.status}")
                 return tuple(_resources(*key, await answer.json(content_type=None)))
-        except (aiohttp.ClientError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-            raise _failed(url, str(error) or type(error).__name__) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise _failed(url, call_problem(error)) from error
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise _failed(url, "the response is not an APIResourceList") from error
 
     def _publish(self) -> None:
         versions = [self._checked.get(key, RemoteVersion(*key, (), available=False)) for key in self._services]
+        # A check may end after its APIService was deleted.
         self._checked = {key: value for key, value in self._checked.items() if key in self._services}
         self._backend.set_remote(tuple(versions))
 

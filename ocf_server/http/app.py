@@ -128,6 +128,7 @@ class _RequestHandler:
                 return web.Response()
             return _response(error_response(error, media_of_errors(request.headers.get("Accept", ""))), warnings)
         except RecursionError:
+            # A body within the limits of depth may still exceed Python's recursion in a function that walks it.
             return _response(error_response(bad_request("the object is nested too deeply")))
         except (asyncio.CancelledError, ConnectionError, web.HTTPException):
             raise
@@ -144,6 +145,8 @@ class _RequestHandler:
         if path.startswith(CONTROL) and self._control is not None:
             return _response(await self._handle_control(request, path.removeprefix(CONTROL), self._control))
         target = parse_path(path)
+        # Before this server's own kinds: an APIService with a service takes the whole version over, as in
+        # kube-aggregator.
         if isinstance(target, ResourcePath | VersionPath) and (aggregation := self._aggregated()) is not None:
             service = aggregation.find(target.group, target.version)
             if service is not None:
@@ -170,13 +173,15 @@ class _RequestHandler:
     ) -> web.StreamResponse:
         kind = self._backend.catalog().find(path.group, path.version, path.plural)
         if kind is None:
+            # An unknown group is a path that does not exist, in plain text; an unknown resource of a known one is a
+            # Status.
             if path.group not in self._backend.catalog().groups():
                 return _response(not_served())
             raise no_such_resource()
         if (kind.group, kind.kind) == API_SERVICE:
             self._update_local_services()
         query: Query = request.query
-        if path.subresource in _OF_RUNNING_PODS and kind.kind == "Pod":
+        if path.subresource in _OF_RUNNING_PODS and (kind.group, kind.kind) == ("", "Pod"):
             return _response(await self._handle_pod_action(request, path))
         watch = request.method == "GET" and is_set(query, "watch") and not path.name
         if path.watch:
@@ -249,6 +254,7 @@ def _parts(line: bytes) -> Iterator[memoryview]:
 
 def _require_local_client(request: web.Request) -> None:
     origin = request.headers.get("Origin")
+    # A page of another site cannot leave out Origin in a write, and with a rebound DNS name it sends that as Host.
     if is_loopback_host(request.host) and origin is None:
         return
     seen = f'Host "{request.host}"' if origin is None else f'Origin "{origin}"'
@@ -262,6 +268,7 @@ def _user(backend: Backend, authorization: str) -> User:
         ApiError: If a token of this server is not valid.
     """
     scheme, _, token = authorization.partition(" ")
+    # Only a JWT, which has points, can be a token of this server; it asks for no other credentials.
     if scheme.lower() != "bearer" or "." not in token:
         return ADMINISTRATOR
     from ocf_server.registry.service_account_tokens import TokenError, authenticate, is_issued
@@ -280,7 +287,7 @@ async def _body(request: web.Request) -> bytes:
     except web.HTTPRequestEntityTooLarge as error:
         raise too_large(MAX_BYTES) from error
     except web.RequestPayloadError as error:
-        problem = str(error).splitlines()[-1].strip()
+        problem = "it is not encoded as its headers say"
         raise bad_request(f"the body of the request cannot be read: {problem}") from error
 
 

@@ -116,6 +116,7 @@ class Backend:
     def catalog(self) -> ResourceCatalog:
         """Return the resources that are served now."""
         custom = self.registry.custom_kinds()
+        # Compared by value: definitions change seldom, and discovery is asked for with nearly every client.
         if self._catalog is None or custom != self._custom:
             self._custom = custom
             kinds = (*filter(self._serves, builtin_kinds()), *map(custom_kind, custom))
@@ -150,6 +151,7 @@ class Backend:
         resource = self._resource(kind)
         if resource is None:
             return None
+        # From the log of changes, because a controller may have removed the object within the same request.
         for change in self.registry.store.since(version):
             if (change.kind, change.place) == (kind_of(resource), (namespace, name)):
                 if change.after is None:

@@ -122,6 +122,7 @@ def _preconditions(given: Mapping[str, str | None] | None) -> Preconditions | No
 
 
 def _propagation(given: str | None, *, orphan: bool | None) -> Propagation | None:
+    # Both have the same meaning, and the old option is kept (ValidateDeleteOptions).
     if given is not None and orphan is not None:
         detail = f'Invalid value: "{given}": orphanDependents and deletionPropagation cannot be both set'
         raise invalid_options(_KIND, [FieldProblem("propagationPolicy", detail)])

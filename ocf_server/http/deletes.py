@@ -15,6 +15,7 @@ from ocf_server.http.responses import Response
 
 __all__ = ["handle_delete", "handle_delete_collection"]
 
+# Those whose store in `pkg/registry` of Kubernetes 1.36 sets ReturnDeletedObject.
 _RETURNED: Final = frozenset(
     {
         ("", "PersistentVolume"),
@@ -85,5 +86,6 @@ async def handle_delete_collection(backend: Backend, context: RequestContext) ->
         try:
             await backend.wrapped.delete(ObjectKey.of(item), options)
         except NotFoundError:
+            # Another client, or the garbage collector, was faster.
             continue
     return Response(list_body(context, found.items, {"resourceVersion": str(backend.version)}), media=context.media)

@@ -81,6 +81,7 @@ def _resources(kind: ServedResource) -> Iterator[Json]:
 def _version_hash(kind: ServedResource) -> str:
     """Return the hash of the storage version of a custom kind, with which clients notice that it has changed."""
     name = f"{kind.group}/{kind.stored}/{kind.kind}"
+    # As StorageVersionHash in `apiserver/pkg/endpoints/discovery`, so that clients may compare the two.
     return b64encode(sha256(name.encode()).digest()[:_HASH_BYTES]).decode()
 
 

@@ -26,6 +26,7 @@ async def handle(backend: Backend, context: RequestContext) -> Response:
         The response.
     """
     _require_valid_path(context)
+    # Before the verbs: reviews have none but create, and wrong methods get other texts.
     if not context.kind.is_stored:
         return _answer_access_review(backend, context)
     verb = _verb(context)
@@ -51,6 +52,7 @@ def _subresource_verbs(context: RequestContext) -> tuple[str, ...]:
 
 def _verb(context: RequestContext) -> str:
     found = _VERBS.get((context.method, bool(context.path.name)))
+    # Lists and watches exist over all namespaces, creates do not.
     if found is None or (found == "create" and context.kind.namespaced and not context.path.namespace):
         raise method_not_allowed()
     if found == "create" and context.path.name and context.subresource is None:
@@ -76,6 +78,7 @@ _VERBS: Final = {
     ("HEAD", True): "get",
     ("GET", False): "list",
     ("POST", False): "create",
+    # Of a subresource, such as an eviction; on an object itself it is rejected below.
     ("POST", True): "create",
     ("PUT", True): "update",
     ("PATCH", True): "patch",

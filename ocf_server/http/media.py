@@ -8,7 +8,7 @@ Errors have the texts of a real API server, which rejects a request at one of tw
 of the media types, or the negotiation of the form. The router does not know custom kinds and groups.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -111,7 +111,7 @@ class _Wanted:
 
 
 def _read(accept: str) -> Iterator[_Wanted]:
-    """Parse an `Accept` header; yield the media types in the client's order of preference."""
+    """Parse an `Accept` header; return the media types in the client's order of preference."""
     found: list[tuple[float, _Wanted]] = []
     for item in accept.split(","):
         name, *rest = (part.strip() for part in item.split(";"))
@@ -119,9 +119,27 @@ def _read(accept: str) -> Iterator[_Wanted]:
         weight = _number(parameters.pop("q", "1"))
         if name:
             found.append((weight, _Wanted(name.lower(), parameters)))
-    for weight, wanted in sorted(found, key=lambda pair: -pair[0]):
-        if weight > 0:
-            yield wanted
+    # A weight of 0 excludes nothing, as at the API server.
+    return (wanted for _, wanted in _sorted(found))
+
+
+def _sorted(found: Iterable[tuple[float, _Wanted]]) -> list[tuple[float, _Wanted]]:
+    """Return media types in the order in which goautoneg, the library of the API server, sorts them."""
+    ordered: list[tuple[float, _Wanted]] = []
+    for each in found:
+        at = len(ordered)
+        # An insertion sort, as Go sorts up to twelve items: the comparison is no order, so the result depends on it.
+        while at and _is_preferred(each, ordered[at - 1]):
+            at -= 1
+        ordered.insert(at, each)
+    return ordered
+
+
+def _is_preferred(one: tuple[float, _Wanted], other: tuple[float, _Wanted]) -> bool:
+    (weight, wanted), (other_weight, unwanted) = one, other
+    parts = zip(wanted.type.partition("/")[::2], unwanted.type.partition("/")[::2], strict=True)
+    # A specific type comes before a wildcard of a higher weight, too.
+    return weight > other_weight or any(mine != "*" and theirs == "*" for mine, theirs in parts)
 
 
 def _number(text: str) -> float:
@@ -272,6 +290,7 @@ def require_form(media: Media, kind: ServedResource, *, listed: bool) -> None:
     """
     if media.form is not (Form.METADATA if listed else Form.METADATA_LIST):
         return
+    # The converter of unstructured objects fails before the negotiation can reject the form.
     if kind.custom and not listed:
         raise api_error("content is not a list", code=500)
     raise not_acceptable_form(media.form.value, _type_of(kind, listed=listed), listed=listed)

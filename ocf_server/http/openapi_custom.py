@@ -184,6 +184,7 @@ def custom_paths(kind: ServedResource, recorded: Mapping[str, Json], name: str) 
         placeholder: kind.kind,
         f"/{plural}": f"/{kind.plural}",
     }
+    # One pass over the text: a replaced name may contain a placeholder.
     pattern = re.compile("|".join(map(re.escape, names)))
     for path, operations in recorded[scope].items():
         ending = path.rpartition("/")[2]

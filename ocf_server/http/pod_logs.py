@@ -23,6 +23,8 @@ LOG: Final = f"{PREFIX}/log"
 ACTIONS: Final = ("attach", "exec", "portforward", "proxy")
 """Subresources of a pod that need a running container."""
 
+_OLDEST: Final = 10**9
+"""Seconds."""
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
@@ -77,7 +79,8 @@ class LogOptions:
         if problems:
             raise invalid("PodLogOptions", name, problems)
         if seconds is not None:
-            since = now - timedelta(seconds=seconds)
+            # No log is older than that, and an older instant may not exist in Python.
+            since = now - timedelta(seconds=min(seconds, _OLDEST))
         return cls(
             container=query.get("container", ""),
             previous=is_set(query, "previous"),
@@ -107,6 +110,7 @@ def log_of(pod: Manifest, options: LogOptions) -> Response:
     """
     name = pod["metadata"]["name"]
     container = _container(pod, options.container)
+    # LogLocation returns no location for a pod without a node, and the response is empty.
     if not pod["spec"].get("nodeName"):
         return Response("", code=204)
     started = _started(pod, container)
@@ -166,4 +170,5 @@ def _shown(text: str, started: datetime, options: LogOptions) -> str:
         lines = lines[len(lines) - min(options.tail_lines, len(lines)) :]
     prefix = f"{format_time(started)} " if options.timestamps else ""
     found = "".join(f"{prefix}{line}" for line in lines)
+    # The limit may fall into a character.
     return found if options.limit_bytes is None else found.encode()[: options.limit_bytes].decode(errors="ignore")

@@ -82,6 +82,7 @@ def read_protobuf(body: bytes) -> Manifest:
     envelope = dict(_fields(body[len(MAGIC) :]))
     head = {number: _text(value) for number, value in _fields(_bytes(envelope.get(1, b"")))}
     api_version, kind = head.get(1, ""), head.get(2, "")
+    # Go clients send these options in the group version of the object, where they are registered as well.
     name = message_of("v1" if kind == "DeleteOptions" else api_version, kind)
     if name is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -143,6 +144,7 @@ def _text(value: int | bytes) -> str:
 def _integer(value: int | bytes) -> int:
     if isinstance(value, bytes):
         raise ProtobufError("wrong wireType")
+    # A negative integer is written as ten bytes of its two's complement.
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -180,6 +182,7 @@ def _message(data: bytes, name: str, depth: int) -> dict[str, Any]:
 
 def _entry(data: bytes, kind: str, depth: int) -> tuple[str, Any]:
     pair = dict(_fields(data))
+    # Zero values may be left out of an entry of a map.
     return _text(pair.get(1, b"")), _value(pair.get(2, 0 if kind in "ib" else b""), kind, depth)
 
 
@@ -210,6 +213,7 @@ def _time(value: int | bytes, fraction: Fraction) -> str | None:
         instant = datetime.fromtimestamp(_integer(parts.get(1, 0)), UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise ProtobufError("a time is out of range") from error
+    # Nanoseconds; a client may send more than a second of them, or fewer than none.
     instant = instant.replace(microsecond=_integer(parts.get(2, 0)) // 1000 % 1_000_000)
     return format_time(instant, fraction)
 

@@ -186,6 +186,7 @@ def _either(value: Any, name: str) -> Mapping[str, Any]:
         return {"allows": value}
     if isinstance(value, list):
         return {next(field for field, kind in message_fields(name).values() if kind.startswith("[]")): value}
+    # Go reads the schema only if the union is allowed.
     return {"allows": True, "schema": value}
 
 

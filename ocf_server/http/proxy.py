@@ -14,6 +14,7 @@ from ocf.http.connections import client_ended
 from ocf.objects import Manifest
 from ocf.objects.conditions import is_condition_true
 from ocf_server.api.users import User
+from ocf_server.api.webhook_call_errors import call_problem
 from ocf_server.http.aggregation import Aggregation, user_headers
 from ocf_server.registry.api_services import UnavailableError
 
@@ -52,6 +53,7 @@ async def forward(
         target = aggregation.target(manifest)
     except UnavailableError:
         return _unavailable("service unavailable")
+    # By the last check and not by trying: a real aggregator sends nothing to a server that it could not reach.
     if not is_condition_true(manifest["status"].get("conditions"), "Available"):
         return _unavailable("service unavailable")
     headers = _headers(request, user)
@@ -66,11 +68,12 @@ async def forward(
             allow_redirects=False,
         )
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return _unavailable(f"error trying to reach service: {error}")
+        return _unavailable(f"error trying to reach service: {call_problem(error)}")
     async with answer:
         response = web.StreamResponse(status=answer.status, reason=answer.reason)
         for name, value in answer.headers.items():
             if name.lower() not in _NOT_RETURNED:
+                # Added, not set: a header may occur several times.
                 response.headers.add(name, value)
         await response.prepare(request)
         ended = asyncio.ensure_future(client_ended(request).wait())

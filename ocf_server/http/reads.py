@@ -73,6 +73,7 @@ def _exact(backend: Backend, options: ListQuery) -> str:
     if not options.is_exact:
         return ""
     version = int(options.resource_version)
+    # The store keeps a limited log of changes, as etcd does between compactions.
     if version < backend.oldest:
         raise expired("The resourceVersion for the provided list is too old.")
     return write_token(version, ("", ""))
@@ -82,6 +83,8 @@ def _require_known_version(backend: Backend, text: str) -> None:
     if problem := version_problem(text):
         raise bad_request(f"invalid resource version: {problem}")
     if text and int(text) > backend.version:
+        # A real server first waits for three seconds (blockTimeout of the cacher) for its cache to catch up; here
+        # nothing lags.
         cause = StatusCause("ResourceVersionTooLarge", "Too large resource version")
         message = f"Timeout: Too large resource version: {text}, current: {backend.version}"
         raise api_error(message, code=504, reason="Timeout", causes=[cause], retry_after=1)
@@ -98,6 +101,7 @@ def list_body(context: RequestContext, found: Iterable[Manifest], metadata: Mani
     if context.media.form is Form.METADATA_LIST:
         head = {"kind": context.media.form.value, "apiVersion": context.media.meta_version}
         return {**head, "metadata": metadata, "items": [metadata_of(item, context.media) for item in found]}
+    # Go's decoder clears the type of built-in items; those of custom kinds are unstructured and keep it.
     items = list(found) if context.kind.custom else [without_kind(item) for item in found]
     return {
         "kind": context.kind.list_kind,

@@ -257,6 +257,7 @@ class ListQuery:
         A page is, also without `resourceVersionMatch`; see
         https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list.
         """
+        # Pages of one list must be of one version, or objects that move between them would be lost.
         paged = not self.match and self.limit > 0 and self.resource_version not in _ANY_VERSION
         return self.match == _EXACT or paged
 
@@ -361,6 +362,7 @@ def read_dry_run(given: list[str], kind: str) -> bool:
     Raises:
         InvalidError: If a value is not `All`.
     """
+    # `dryRun=true`, or an empty value, is a mistake that would otherwise write.
     if any(value != "All" for value in given):
         raise bad_option(kind, "dryRun", json.dumps(given, separators=(",", ":")), ("All",))
     return bool(given)

@@ -29,6 +29,7 @@ from ocf_server.http.tables import table
 
 __all__ = ["OpenWatches", "open_stream", "return_memory", "watch_of_path"]
 
+# Fewer streams hold too little memory for a collection to be worth it.
 _MANY: Final = 32
 # Seconds after which the buffers of connections that were closed are freed.
 _DELAY: Final = 1.0

@@ -61,6 +61,7 @@ def compare(left: Any, right: Any, kind: Type) -> Changes:
 
 
 def _compare(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> None:
+    # Unchanged parts are shared between two states, so most of an object ends here.
     if left is right:
         return
     if kind.__class__ is Scalar:
@@ -87,11 +88,13 @@ def _types(left: Any, right: Any, kind: Type) -> tuple[Type, ...]:
     first = deduce(left, kind)
     if right is None:
         return (first,)
+    # A value without a declared type may change its shape; then it is compared as each of them.
     return (second,) if first is second else (first, second)
 
 
 def _compare_as(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> bool:
     """Compare two values as one type; return whether they were compared as one leaf."""
+    # A null, or a value of another shape, counts as empty: structured-merge-diff reports the fields of the other side.
     first, second = _parts(left, kind), _parts(right, kind)
     if not is_granular(kind) or not (first or second):
         _compare_leaf(left, right, path, out)

@@ -51,8 +51,10 @@ UPDATE: Final = "Update"
 
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 _ANCIENT_CHANGES: Final = "ancient-changes"
+# DefaultMaxUpdateManagers of `apimachinery/pkg/util/managedfields`: kubectl versions and controllers come and go.
 _MAX_UPDATERS: Final = 10
 
+# The stripSet of `stripmeta.go` there: what identifies the object, or what only the server writes.
 _NEVER_OWNED: Final[FieldSet] = {
     "f:apiVersion": {},
     "f:kind": {},
@@ -219,6 +221,7 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     changed = difference(changes.touched, _NEVER_OWNED)
     if not changed:
         return others
+    # An update adds to what its manager owns; it gives up no field that it leaves alone.
     known = others.get(manager)
     others[manager] = ManagerEntry(union(changed, known.fields) if known else changed, api_version, now)
     return _with_limited_updaters(others)
@@ -256,6 +259,8 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     """
     _require_convertible(live, managed, api_version, in_version)
     if not managed:
+        # An object without managers was written before server-side apply, or its managers were cleared; without this
+        # owner, the first apply would remove what it does not contain.
         before = ManagerIdentifier.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, manager.subresource)
         managed = updated(empty, live, kind, {}, manager=before, api_version=api_version, ignored=ignored, now=now)
     last = managed.get(manager)
@@ -265,16 +270,19 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     # The set of applied fields includes the fields that are never owned; stored entries do not.
     others = any(entry.api_version != api_version for entry in managed.values())
     if last and (others or last.api_version != api_version or last.fields != difference(fields, _NEVER_OWNED)):
+        # Only where the applied set has changed, because pruning compares the whole object in each version.
         with _explained("failed to prune fields"):
             new = _pruned_in_version(new, kind, managed, last, api_version, in_version)
     write = _Write(live, new, kind, api_version, ignored, in_version)
     after, _ = _without_changed_fields(write, managed, manager, force=force)
     own = after.get(manager)
     if own:
+        # After the merge, as `stripmeta.go` wraps the merging manager.
         kept = difference(own.fields, _NEVER_OWNED)
         after[manager] = ManagerEntry(kept, own.api_version, own.time)
         if not kept:
             del after[manager]
+    # The time of the entry stays as well: an apply that changes nothing must not write.
     if new is live or equal_json(new, live):
         return None, after
     if manager in after:
@@ -348,6 +356,7 @@ def _without_changed_fields(
         lost = intersection(entry.fields, touched)
         if lost:
             conflicts[manager] = lost
+        # A field that is gone has no owner either, but its removal is no conflict.
         left = difference(difference(entry.fields, lost), changes.removed)
         if left:
             after[manager] = entry if left is entry.fields else replace(entry, fields=left)
@@ -443,6 +452,7 @@ def _with_limited_updaters(managed: Managed) -> Managed:
         if version not in first:
             first[version] = manager
             continue
+        # The first of a version is only renamed, so a single one keeps its name until a second has to go.
         bucket = ManagerIdentifier.of(_ANCIENT_CHANGES, UPDATE, version, "")
         if bucket not in managed:
             managed[bucket] = managed.pop(first[version])

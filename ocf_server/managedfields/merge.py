@@ -35,6 +35,7 @@ def merge(live: Any, applied: Any, kind: Type) -> Any:
     if kind.__class__ is Scalar:
         return live if equal_json(live, applied) else applied
     if isinstance(kind, Anything):
+        # An applied null has no shape; that of the live value decides how it is merged.
         known = applied if applied is not None else live
         kind = deduce(known, kind)
     if not is_granular(kind):
@@ -146,6 +147,7 @@ def remove(value: Any, fields: FieldSet, kind: Type) -> Any:
         kind = deduce(value, kind)
     if isinstance(kind, Scalar):
         return value
+    # An atomic value goes as a whole: no field below it can have another owner.
     if not value or not is_granular(kind):
         return None
     out = _remove_items(value, fields, kind) if isinstance(kind, ListType) else _remove_fields(value, fields, kind)

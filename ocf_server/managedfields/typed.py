@@ -80,11 +80,12 @@ def type_problems(value: Any, kind: Type) -> list[str]:
     """Check the types of an applied manifest, or of a part of one.
 
     Returns:
-        The errors, `<path>: <problem>`, with the texts of a real API server; empty if the manifest is valid.
+        The errors, `<path>: <problem>`, with the texts of a real API server, whose order is random; empty if the
+        manifest is valid.
     """
     problems: list[str] = []
     _check(value, kind, (), problems)
-    return problems
+    return sorted(problems)
 
 
 def _report(path: tuple[str, ...], problem: str, problems: list[str]) -> None:

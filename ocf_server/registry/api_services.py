@@ -117,6 +117,7 @@ def address(store: Storage, service: Mapping[str, Any]) -> tuple[str, int]:
     if not slices:
         raise UnavailableError("EndpointsNotFound", f"cannot find endpointslices for {what}")
     wanted = ports[0].get("name") or ""
+    # The first ready endpoint and not a random one, so that a test sees the same each time.
     for one in slices:
         for host, target in _ready(one, wanted):
             return host, target
@@ -130,5 +131,6 @@ def _ready(endpoints: Manifest, port: str) -> Iterator[tuple[str, int]]:
         if (target.get("name") or "") != port or not target.get("port"):
             continue
         for endpoint in endpoints.get("endpoints") or ():
+            # An unknown readiness counts as ready (EndpointConditions).
             if (endpoint.get("conditions") or {}).get("ready", True):
                 yield from ((host, target["port"]) for host in endpoint.get("addresses") or ())

@@ -35,6 +35,7 @@ def bind(
     node = _node_name(sent)
     live = registry.find(resource, key)
     _require_same(live, metadata_of(sent))
+    # After the preconditions and in the order of assignPod: users and schedulers match these texts.
     problem = _problem(live)
     if problem:
         raise stale("pods/binding", key.name, problem)
@@ -62,6 +63,7 @@ def _require_same(live: Manifest, wanted: Manifest) -> None:
     for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
         asked, found = wanted.get(field), live["metadata"][field]
         if asked and asked != found:
+            # The text of a failed transaction with etcd, which a real server passes on.
             raise _other(live, f"{what} in precondition: {asked}, {what} in object meta: {found}")
 
 

@@ -56,6 +56,7 @@ def with_status(new: Manifest, live: Manifest, now: str) -> Manifest:
     conditions = _conditions(new)
     for kind in _DECISIONS:
         known = iter(_of_type(live, kind))
+        # A status write cannot touch a decision, but may not lose one either; validation reports the latter.
         if len(_of_type(live, kind)) == len(_of_type(new, kind)):
             conditions = [next(known) if one.get("type") == kind else one for one in conditions]
     status = {**(new.get("status") or {})}

@@ -51,6 +51,7 @@ def read_token(text: str, newest: int) -> tuple[int, Place]:
         version = token["rv"]
     except (binascii.Error, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _invalid("it was not returned by this server") from error
+    # A token of an earlier server in the same place would page through other versions.
     if not (isinstance(version, int) and isinstance(namespace, str) and isinstance(name, str)) or version > newest:
         raise _invalid("it was not returned by this server")
     return newest if version == LATEST else version, (namespace, name)

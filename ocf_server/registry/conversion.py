@@ -26,6 +26,7 @@ __all__ = ["ConversionWebhooks", "convert"]
 
 Result = TypeVar("Result")
 
+# The API server sets no timeout of its own for this call; 30 s is the most that an admission webhook may ask for.
 _SECONDS: Final = 30.0
 """Timeout of the call of a conversion webhook."""
 _METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
@@ -125,6 +126,7 @@ class ConversionWebhooks:
         Raises:
             ApiError: If a webhook cannot convert an object.
         """
+        # Once per object at most: each answer is in the cache when the computation is repeated.
         while True:
             try:
                 return compute()

@@ -67,6 +67,7 @@ class ConversionCache:
 
     def find(self, manifest: Manifest, api_version: str) -> Manifest | None:
         """Return an object in another version; None if it is not in the cache. It must not be changed."""
+        # By content, because a write is converted before it has a resourceVersion.
         return self._found.get((api_version, json.dumps(manifest, sort_keys=True)))
 
     def add(self, manifest: Manifest, api_version: str, converted: Manifest) -> None:
@@ -132,6 +133,7 @@ def _response(needed: ConversionNeeded, body: Any, review: Manifest) -> Mapping[
     body = body if isinstance(body, dict) else {}
     expected = review["apiVersion"], review["kind"]
     found = str(body.get("apiVersion") or ""), str(body.get("kind") or "")
+    # v1beta1 webhooks need not repeat kind and uid.
     strict = review["apiVersion"].endswith("/v1")
     if strict and found != expected:
         texts = [f"{version}, Kind={kind}" for version, kind in (expected, found)]

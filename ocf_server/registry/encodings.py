@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 __all__ = ["EncodingCache"]
 
+# Enough for watches that are a little behind; a state that is not kept is encoded again.
 _RECENT_BYTES: Final = 16 * 2**20
 _Key: TypeAlias = tuple[str, str]
 

@@ -23,7 +23,9 @@ from ocf_server.registry.registry import Registry
 __all__ = ["evict"]
 
 _BUDGET: Final = ("policy", "PodDisruptionBudget")
+# canIgnorePDB: such a pod serves nothing that a budget could protect.
 _UNPROTECTED: Final = ("Succeeded", "Failed", "Pending")
+# MaxDisruptedPodSize: beyond it, the disruption controller is not working, and the map would only grow.
 _MOST_DISRUPTED: Final = 2000
 _RETRY_SECONDS: Final = 10
 _MANAGER: Final = "kube-apiserver"
@@ -99,6 +101,7 @@ def _counted_down(registry: Registry, budget: Manifest, pod: str) -> Manifest:
         ApiError: If the budget allows none.
     """
     metadata, status = budget["metadata"], budget["status"]
+    # The number is that of an earlier spec, so the answer asks to come back.
     if status.get("observedGeneration", 0) < metadata.get("generation", 0):
         text = f"The disruption budget {metadata['name']} is still being processed by the server."
         raise _rejected(text, retry_after=_RETRY_SECONDS)
@@ -167,6 +170,7 @@ def _delete(
         marked = with_condition(live, registry.timestamp(), type="DisruptionTarget", status="True", **condition)
         marked["metadata"] = dict(live["metadata"])
         status = replace(options, subresource=Subresource.STATUS)
+        # The condition first, in a write of its own (addConditionAndDeletePod): controllers of the pod see why it ends.
         update = generic_store.update(registry, resource, live, marked, status, reviewed=True)
         live = run_without_admission(update)
     propagation = wanted.get("propagationPolicy")

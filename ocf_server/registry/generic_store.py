@@ -60,6 +60,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         AlreadyExistsError: If the name is taken.
     """
     if not resource.namespaced:
+        # As rest.BeforeCreate does for cluster-scoped kinds.
         new["metadata"].pop("namespace", None)
     reviewed = registry.has_admission()
     if reviewed:
@@ -67,12 +68,14 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.CREATE, resource, *place, new, None, options))
         )
+    # After the mutating webhooks, which may set a name themselves.
     generated = not new["metadata"].get("name") and bool(new["metadata"].get("generateName"))
     metadata = _set_server_fields(registry, resource, new)
     _allocate(registry, resource, new, None, options)
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
+    # Validating webhooks see the object as it will be stored, but after the server's own validation has passed.
     place, new = place_of(new), _encoded(new, resource)
     if reviewed:
         yield Review(Phase.VALIDATING, WriteOperation.CREATE, resource, *place, new, None, options)
@@ -80,6 +83,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     version = new["metadata"].get("resourceVersion", "0")
     if not options.dry_run and not parse_problem(version) and int(version):
         raise api_error("resourceVersion should not be set on objects to be created", code=500)
+    # Last, as a real server learns it from etcd: an invalid object of a name that is taken is reported as invalid.
     taken = registry.store.get(kind_of(resource), place)
     if taken is not None:
         deleting = "deletionTimestamp" in taken["metadata"]
@@ -175,6 +179,7 @@ def update(
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.UPDATE, resource, *place, new, live, options))
         )
+    # Before the validation: a stale object may be invalid only because of what has changed since.
     _require_version(resource, live, new)
     _require_uid(resource, live, new)
     for field in (*_SERVER_METADATA, "resourceVersion", "name", "namespace"):
@@ -196,10 +201,12 @@ def update(
     changed = new
     yield from converting(lambda: registry.encoded(resource, changed))
     require_unchanged(registry, resource, live)
+    # A write that changes nothing gets no resourceVersion and no event, as GuaranteedUpdate of etcd3 skips it.
     if _is_unchanged(registry, resource, new, live):
         return live
     if options.dry_run:
         return new
+    # An update that takes the last finalizer off deletes the object (ShouldDeleteDuringUpdate).
     if is_removable(new):
         registry.store.remove(kind_of(resource), place)
         return new
@@ -213,6 +220,7 @@ def _keep_deletion(new: dict[str, Any], live: dict[str, Any]) -> None:
     if "deletionTimestamp" in live:
         new["deletionTimestamp"] = live["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in live:
+        # Unlike the timestamp, a client may shorten it in an update; validation then compares the two.
         new.setdefault("deletionGracePeriodSeconds", live["deletionGracePeriodSeconds"])
 
 
@@ -244,7 +252,11 @@ def is_removable(manifest: Manifest) -> bool:
 
 def _has_content_finalizers(manifest: Manifest) -> bool:
     """Return whether the content of a namespace blocks its deletion."""
-    return manifest["kind"] == "Namespace" and bool(manifest.get("spec", {}).get("finalizers"))
+    return _is_namespace(manifest) and bool(manifest.get("spec", {}).get("finalizers"))
+
+
+def _is_namespace(manifest: Manifest) -> bool:
+    return (manifest["apiVersion"], manifest["kind"]) == ("v1", "Namespace")
 
 
 def _require_version(resource: ApiResource, live: Manifest, new: Manifest) -> None:
@@ -273,6 +285,7 @@ def _equal_without_times(new: Manifest, live: Manifest) -> bool:
     if not equal_json(without_managed_fields(new), without_managed_fields(live)):
         return False
     first, second = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
+    # The time of an entry moves with every write; alone, it would make each repeated update a change.
     return first == second or _without_times(first) == _without_times(second)
 
 
@@ -311,6 +324,7 @@ def delete(
         raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
     require_preconditions(resource, metadata, preconditions or Preconditions())
     review = Review(Phase.MUTATING, WriteOperation.DELETE, resource, *place_of(live), None, live, options)
+    # Admission of deletes gets the old object only, and its answer changes nothing.
     yield review
     yield replace(review, phase=Phase.VALIDATING)
     require_unchanged(registry, resource, live)
@@ -387,7 +401,8 @@ def _marked_for_deletion(registry: Registry, live: Manifest, finalizers: list[st
         metadata["deletionGracePeriodSeconds"] = seconds
     elif "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = format_time(registry.now() + timedelta(seconds=seconds))
-        if live["kind"] == "Namespace":
+        if _is_namespace(live):
+            # A namespace ends by its controller and not after a period, so it has neither that nor a new generation.
             marked["status"] = {**live["status"], "phase": "Terminating"}
             return marked
         metadata["deletionGracePeriodSeconds"] = seconds

@@ -29,6 +29,7 @@ def grace_period(live: Manifest, requested: int | None) -> int:
     if not spec.get("nodeName") or live.get("status", {}).get("phase") in ("Failed", "Succeeded"):
         return 0
     seconds: int = spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested
+    # A negative period counts as one second (BeforeDelete).
     return seconds if seconds >= 0 else 1
 
 
@@ -51,6 +52,7 @@ def deletion_time(metadata: Manifest, seconds: int) -> str:
     Args:
         metadata: The metadata of an object that is being deleted.
     """
+    # The new end counts from the first delete, not from now.
     begun = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=metadata["deletionGracePeriodSeconds"])
     return format_time(begun + timedelta(seconds=seconds))
 

@@ -107,6 +107,7 @@ def _prepare_status(new: Manifest, live: Manifest) -> None:
         generations.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
     for condition in status.get("conditions") or ():
         known = generations.get(condition.get("type", ""))
+        # Several conditions of one type are matched in order.
         generation = known.pop(0) if known else 0
         if generation and not condition.get("observedGeneration"):
             condition["observedGeneration"] = generation

@@ -161,6 +161,7 @@ def _resources_errors(resources: Sequence[str], path: str) -> Iterator[FieldErro
     if len(resources) > 1 and "*/*" in resources:
         yield invalid(path, resources, "if '*/*' is present, must not specify other resources")
     whole = [resource for resource in resources if resource and "/" not in resource]
+    # The real server compares with the last entry only (validateResources), so `["pods", "*"]` passes.
     if "*" in whole and whole[-1] != "*":
         text = "if '*' is present, must not specify other resources without subresources"
         yield invalid(path, resources, text)

@@ -50,6 +50,7 @@ def _ephemeral(new: Manifest, live: Manifest, _now: str) -> Manifest:
     spec = {name: value for name, value in live["spec"].items() if name != "ephemeralContainers"}
     if wanted := new["spec"].get("ephemeralContainers"):
         spec["ephemeralContainers"] = wanted
+    # From the live object: whatever else a client sends to this subresource is ignored without an error.
     return {**live, "metadata": with_metadata_of(new, live), "spec": spec}
 
 

@@ -36,6 +36,7 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
     version, after = store.version, None
     if options.continue_token:
         version, after = read_token(options.continue_token, store.version)
+        # The token in this error continues at the latest version, with the risk of a page that does not fit the others.
         if version < store.forgotten:
             raise ExpiredPageError(write_token(LATEST, after))
     listing = store.listing(kind_of(resource), options.namespace, version=version, after=after)
@@ -65,6 +66,7 @@ async def _selected(
         for manifest in batch:
             if selects(registry.shown(manifest, resource)):
                 found.append(manifest)
+                # One more than the page, to know whether there is a next one.
                 if len(found) > limit > 0:
                     return found
         if len(batch) == BATCH:

@@ -80,6 +80,7 @@ def run_without_admission(write: PendingWrite[Result]) -> Result:
     try:
         review = next(write)
         while True:
+            # The caller of this function cannot wait for a webhook.
             if isinstance(review, ConversionNeeded):
                 raise review
             review = write.send(review.object)

@@ -23,6 +23,7 @@ def with_condition(pod: Manifest, now: str, **content: str) -> Manifest:
     known: list[dict[str, Any]] = status.get("conditions") or []
     old = next((each for each in known if each["type"] == content["type"]), {})
     since = old.get("lastTransitionTime", now) if old.get("status") == content["status"] else now
+    # `lastProbeTime` is always written, as null if unset: it is a struct in Go, and omitempty omits no struct.
     new = {"lastProbeTime": old.get("lastProbeTime"), "lastTransitionTime": since, **content}
     conditions = [new if each is old else each for each in known] + ([] if old else [new])
     return {**pod, "status": {**status, "conditions": conditions}}

@@ -51,12 +51,14 @@ def _with_resources(new: Json, live: Json) -> Json:
 def problems(new: Manifest, live: Manifest) -> Iterator[FieldProblem]:
     """Yield what is invalid in a resize."""
     before = live["status"].get("qosClass") or qos_class(live["spec"])
+    # The class decides about the pod's cgroup, which the kubelet cannot change while it runs.
     if before != qos_class(new["spec"]):
         yield FieldProblem("spec", f'Invalid value: "{before}": Pod QOS Class may not change as a result of resizing')
     order = list(_order_problems(new["spec"], live["spec"]))
     yield from order
     if order:
         return
+    # Init containers first, as ValidatePodResize reports them.
     for name in reversed(_LISTS):
         for index, pair in enumerate(_pairs(new, live, name)):
             yield from _removals(*pair, f"spec.{name}[{index}].resources")

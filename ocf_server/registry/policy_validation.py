@@ -24,6 +24,7 @@ _Fields = Mapping[str, Any]
 
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+# maxAuditAnnotations and maxAuditAnnotationValueExpressionLength.
 _MAX_ANNOTATIONS: Final = 20
 _MAX_ANNOTATION_BYTES: Final = 5 * 1024
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")

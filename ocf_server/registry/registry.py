@@ -15,7 +15,7 @@ from ocf.objects.manifest import split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 from ocf_server.api.numbers import decoded_numbers
-from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_such_resource, not_found
+from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_kind_match, not_found
 from ocf_server.apiextensions import defined_kind, established, is_terminating, prune, set_schema_defaults
 from ocf_server.codec.decoding import DecodeError, decode
 from ocf_server.managedfields.field_manager import ConversionError
@@ -33,7 +33,9 @@ Served: TypeAlias = tuple[str, str, str]
 DEFINITION: Final[Kind] = ("apiextensions.k8s.io", "CustomResourceDefinition")
 """Key of CustomResourceDefinitions in the store."""
 
+# As in `apimachinery/pkg/util/rand`: no vowels and no digits that look like letters, so that no words appear.
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+# A label of 63 characters without the suffix of 5 (SimpleNameGenerator).
 _LONGEST_PREFIX: Final = 58
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -129,6 +131,7 @@ class Registry:
         clone = copy.copy(self)
         # What follows from the definitions is shared: a change of a definition replaces it.
         clone.store, clone.conversions = self.store.clone(), self.conversions.clone()
+        # A copy, so that both continue with the same uids and names.
         clone.random = copy.copy(self.random)
         return clone
 
@@ -139,8 +142,9 @@ class Registry:
             NotFoundError: If the version of the kind is not served.
         """
         found = self.stored_as(api_version, kind)
+        # A version that is stored but not served has no verbs.
         if found.custom and not found.verbs:
-            raise no_such_resource()
+            raise no_kind_match()
         return found
 
     def stored_as(self, api_version: str, kind: str) -> ApiResource:
@@ -161,13 +165,14 @@ class Registry:
         key = (group, version, kind)
         resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(group, version, kind)
         if resource is None:
-            raise no_such_resource()
+            raise no_kind_match()
         return resource
 
     def _define(self) -> None:
         """Rebuild the custom kinds after a change of a CustomResourceDefinition."""
         self._defined_at = self.store.changed_at(DEFINITION)
         self._known, self._empty = {}, {}
+        # Copies and encodings were made by the schemas of before.
         self.store.unpack()
         definitions = self.store.objects(DEFINITION)
         known = self._established
@@ -184,6 +189,7 @@ class Registry:
             for _, definition in definitions
             if definition["spec"]["conversion"]["strategy"] == "Webhook"
         }
+        # A new webhook, or a new schema, may convert the same object otherwise.
         self.conversions.clear()
         self._by_kind = {kind_of(found.resources[0]): found for found in self._established.values() if found.resources}
         schemas: dict[Kind, list[Any]] = {}
@@ -309,6 +315,7 @@ class Registry:
         schema = resource.schema
         if schema is None:
             return stored
+        # What was written since the last change of a definition has been pruned and defaulted by the present schema.
         is_new = int(stored["metadata"]["resourceVersion"]) > self._defined_at
         if is_new and self.stores_as_sent(resource):
             return stored
@@ -330,6 +337,7 @@ class Registry:
         """
         if resource.home is None:
             return self.store.put((resource.group, resource.kind), place, manifest)
+        # Copied, because a conversion may share parts with the object that goes back to the client.
         stored = copy_json(self.encoded(resource, manifest))
         return self.store.put(kind_of(resource), place, stored)
 
@@ -355,6 +363,7 @@ class Registry:
     def round_trip(self, manifest: Manifest, resource: ApiResource) -> Manifest:
         """Return an object after a conversion to the storage version of its kind and back."""
         home = self._home(resource)
+        # As a read of what was just written would show it.
         back: Manifest = copy_json(convert(convert(manifest, resource, home), home, resource))
         return back
 
@@ -382,6 +391,7 @@ class Registry:
                 other = self.stored_as(api_version, resource.kind)
             except NotFoundError:
                 return None
+            # The same kind name in another group of versions is another resource.
             if kind_of(other) != kind_of(resource):
                 return None
             if other.custom:

@@ -35,6 +35,8 @@ def require_subresource(resource: ApiResource, name: str, subresource: Subresour
     if subresource is None or part_of(resource, subresource) is not None:
         return
     if subresource not in resource.subresources:
+        # The handler of custom resources knows the object before it looks at the subresource; built-in routes do not
+        # exist.
         raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
 

@@ -166,6 +166,7 @@ def _write(  # noqa: PLR0917 (the facts of one request)
             new["metadata"][name] = scale["metadata"][name]
     yield replace(review, phase=Phase.VALIDATING, object=admitted)
     plain = replace(options, subresource=None)
+    # The parent is not reviewed again: webhooks for `deployments/scale` have seen the Scale.
     stored = yield from generic_store.update(registry, resource, live, new, plain, reviewed=True)
     return scale_of(stored, resource)
 

@@ -34,7 +34,10 @@ DEFAULT_AUDIENCES: Final = (ISSUER,)
 
 _VERSION: Final = "authentication.k8s.io/v1"
 _KIND: Final = "TokenRequest.authentication.k8s.io"
+# Bounds of ValidateTokenRequest, and the default of the API.
 _SHORTEST, _LONGEST, _DEFAULT = 600, 1 << 32, 3600
+# WarnOnlyBoundTokenExpirationSeconds and ExpirationExtensionSeconds: this odd period marks the tokens that are injected
+# into pods.
 _EXTENDED_FROM, _EXTENDED_TO = 3607, 365 * 24 * 3600
 _BOUND: Final = ("Pod", "Secret", "Node")
 _HEADER: Final = {"alg": "HS256", "kid": "ocf"}
@@ -243,6 +246,7 @@ def authenticate(registry: Registry, token: str, audiences: tuple[str, ...] = ()
     text, _, signature = token.rpartition(".")
     if claims is None:
         raise TokenError("invalid bearer token")
+    # In constant time, as for any signature.
     if not hmac.compare_digest(signature.encode(), _signature(text, registry.token_key()).encode()):
         raise TokenError("[invalid bearer token, go-jose/go-jose: error in cryptographic primitive]")
     if registry.now().timestamp() >= claims["exp"]:

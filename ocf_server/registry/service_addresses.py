@@ -122,6 +122,7 @@ def allocate_addresses(
     addresses = spec.get("clusterIPs") or []
     if spec["type"] == _EXTERNAL or addresses[:1] == [_NONE]:
         return []
+    # An address is allocated once; only a Service that had none gets one in an update.
     if before is not None and before["type"] != _EXTERNAL:
         return []
     taken = {

@@ -42,6 +42,7 @@ def allocate(store: Storage, new: Manifest, live: Manifest | None, *, dry_run: b
     before = live["spec"] if live else None
     if before is not None:
         _keep_allocated(spec, before)
+    # Before the allocation: `clusterIP` and `clusterIPs` are one value in two forms, which old and new clients set.
     _complete_addresses(spec, before)
     name = new["metadata"].get("name", "")
     errors = set_families(spec, before) or allocate_addresses(spec, before, store, dry_run=dry_run)
@@ -64,6 +65,7 @@ def _keep_allocated(spec: _Spec, before: Mapping[str, Any]) -> None:
                 spec[name] = before[name]
     if spec["type"] in WITH_NODE_PORTS and before["type"] in WITH_NODE_PORTS:
         known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
+        # A port that the client gives to another entry is not copied back to the first.
         used = set(node_ports(before)) & set(node_ports(spec))
         for port in spec["ports"]:
             number = known.get(port.get("name", ""))

@@ -15,6 +15,7 @@ __all__ = ["WITH_NODE_PORTS", "allocate_ports", "checks_health", "node_ports"]
 WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 """The types of Services with node ports."""
 
+# The default of `--service-node-port-range`.
 _FIRST: Final = 30000
 _LAST: Final = 32767
 _OUTSIDE: Final = f"provided port is not in the valid range. The range of valid ports is {_FIRST}-{_LAST}"
@@ -106,6 +107,7 @@ def _allocate_each(spec: dict[str, Any], known: Collection[int], ports: _Ports, 
         elif requested and not unique and by_number.get(number) != requested:
             return [invalid(f"spec.ports[{index}].nodePort", requested, _TAKEN)]
         port["nodePort"] = requested or ports.next()
+        # Ports of one number share a node port in a create (initNodePorts), and never in an update (updateNodePorts).
         by_number[number if not unique else -index] = port["nodePort"]
         key = (port.get("protocol", ""), port["nodePort"])
         if unique and key in seen:

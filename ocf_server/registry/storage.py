@@ -259,6 +259,7 @@ class Storage:
         """
         before = self.get(kind, place)
         self.version += 1
+        # One counter for all kinds, as the revision of etcd: clients compare versions of different kinds.
         manifest["metadata"]["resourceVersion"] = str(self.version)
         self._objects[kind].put(place, manifest)
         self._index(kind, place, before, manifest)
@@ -324,6 +325,7 @@ class Storage:
         if version is not None and version < self.changed_at(kind):
             for change in self.since(version):
                 if change.kind == kind:
+                    # The first change after the version has the state of then.
                     earlier.setdefault(change.place, change.before)
         return self._objects[kind].listing(namespace, after, earlier)
 

@@ -240,6 +240,7 @@ def _with_generation(new: Manifest, live: Manifest, resource: ApiResource) -> Ma
 def _status_update(new: Manifest, live: Manifest, resource: ApiResource) -> Manifest:
     kept = {key: value for key, value in live.items() if key != "status"}
     if resource.custom:
+        # A status write of a custom resource changes nothing of the metadata but the managers (statusStrategy).
         kept["metadata"] = dict(live["metadata"])
         _copy(kept["metadata"], new["metadata"], "managedFields")
     else:

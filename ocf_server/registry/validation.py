@@ -53,6 +53,7 @@ def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProb
     if known is not None:
         return [FieldProblem(error.path, error.message) for error in known]
     problems = [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
+    # Rules last: CEL runs only on what the schema has accepted.
     return [*problems, *_rule_problems(manifest, None, resource, problems)]
 
 

@@ -39,7 +39,7 @@ from ocf_server.patch.dispatch import patched
 from ocf_server.registry import generic_store
 from ocf_server.registry.conversion import convert
 from ocf_server.registry.pending_write import PendingWrite
-from ocf_server.registry.registry import Registry, without_managed_fields
+from ocf_server.registry.registry import Registry, place_of, without_managed_fields
 from ocf_server.registry.request_checks import (
     apply_error,
     decode,
@@ -52,7 +52,7 @@ from ocf_server.registry.request_checks import (
 )
 from ocf_server.registry.strategy import allows_create_on_update, ignored_fields
 
-__all__ = ["apply", "create", "patch", "update"]
+__all__ = ["apply", "create", "patch", "restore", "update"]
 
 _DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
@@ -154,6 +154,27 @@ def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     managed = _tracked(registry, resource, registry.empty(resource), new, _managed_of_request(None, manifest), options)
     stored = yield from generic_store.create(registry, resource, _set_managed(new, managed), options)
     return stored
+
+
+def restore(registry: Registry, manifest: Manifest) -> Manifest:
+    """Store an object as a server has returned it, without validation and admission.
+
+    Args:
+        manifest: The object; it is not changed.
+
+    Returns:
+        The object as stored; it must not be changed.
+    """
+    resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    new = _body(manifest, resource, WriteOptions())
+    metadata = new["metadata"]
+    if not metadata.get("name"):
+        raise bad_request(f"{resource.kind} without a name cannot be restored: metadata.name is missing")
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+    metadata["uid"] = metadata.get("uid") or registry.new_uid()
+    metadata["creationTimestamp"] = metadata.get("creationTimestamp") or registry.timestamp()
+    return registry.write(resource, place_of(new), new)
 
 
 def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:

@@ -15,6 +15,7 @@ from ocf_server.validation.fields import label_selector
 __all__ = ["admission_problems"]
 
 _VERSIONS: Final = ("v1", "v1beta1")
+# `name.domain.tld`: the name of a webhook is in a domain.
 _LEAST_SEGMENTS: Final = 3
 _LONGEST_TIMEOUT: Final = 30
 _CHOICES: Final = {

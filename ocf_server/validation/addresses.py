@@ -23,6 +23,7 @@ __all__ = [
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
+# An IPv4 address is the last 32 of the 128 bits.
 _MAPPED_BITS: Final = 96
 _LINK_LOCAL_MULTICAST: Final = (IPv4Network("224.0.0.0/24"), IPv6Network("ff02::/16"))
 

@@ -40,6 +40,7 @@ def pod_annotation_errors(annotations: Mapping[str, str], spec: _Json, path: str
     cost = annotations.get(_DELETION_COST, "0")
     if not _is_cost(cost) or int(cost) not in _INT32:
         yield invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
+    # That of the pod first, as the API server does.
     for key, value in sorted(annotations.items(), key=lambda pair: (pair[0] != _SECCOMP_POD, pair[0])):
         if key == _SECCOMP_POD or key.startswith(_SECCOMP_CONTAINER):
             yield from _seccomp_name_errors(value, f"{path}.{key}")

@@ -18,6 +18,7 @@ _EPHEMERAL: Final = "ephemeralContainerStatuses"
 _LISTS: Final = {"containerStatuses": "containers", "initContainerStatuses": "initContainers", _EPHEMERAL: ""}
 _HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
 _LONGEST_MESSAGE: Final = 1024
+# MaxInt32 (IsValidUserID, IsValidGroupID).
 _LARGEST_ID: Final = 2**31 - 1
 _CLAIM: Final = "claim:"
 _CLAIM_FORMAT: Final = (
@@ -31,6 +32,7 @@ def container_status_errors(spec: _Json, status: _Json, before: _Json) -> Iterat
     for name, containers in _LISTS.items():
         if name != _EPHEMERAL and _all_restart(spec):
             continue
+        # Of equal names the first status counts.
         new = {each.get("name", ""): each for each in reversed(status.get(name) or ())}
         known = {each["name"]: each for each in spec.get(containers) or ()}
         for index, old in enumerate(before.get(name) or ()):

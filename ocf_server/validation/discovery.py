@@ -20,6 +20,7 @@ __all__ = ["VALIDATIONS"]
 
 _TYPES: Final = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+# maxAddresses, maxPorts, maxEndpoints, maxZoneHints and maxNodeHints of pkg/apis/discovery/validation.
 _MOST_ADDRESSES: Final = 100
 _MOST_PORTS: Final = 20_000
 _MOST_ENDPOINTS: Final = 1000
@@ -34,6 +35,7 @@ def _slice_errors(manifest: Manifest, old: Manifest | None = None) -> Iterator[F
     yield from required_enumeration(kind, _TYPES, "addressType")
     yield from _port_errors(manifest.get("ports") or ())
     endpoints = manifest.get("endpoints") or ()
+    # Endpoints that were stored under older rules may stay.
     if old is None or endpoints != (old.get("endpoints") or ()):
         yield from _endpoints_errors(endpoints, kind)
 

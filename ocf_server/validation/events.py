@@ -48,9 +48,11 @@ _IMMUTABLE: Final = {
 def _legacy_errors(event: Manifest, subject: Mapping[str, Any], controller: str, note: str) -> Iterator[FieldError]:
     namespace, of_subject = event["metadata"].get("namespace") or "", subject.get("namespace") or ""
     if not event.get("eventTime"):
+        # Events about objects without a namespace are in the default one.
         if namespace != of_subject and (of_subject or namespace != "default"):
             yield invalid("involvedObject.namespace", of_subject, "does not match event.namespace")
         return
+    # Clients of the newer API put them in kube-system, too.
     if not of_subject and namespace not in ("default", "kube-system"):
         yield invalid("involvedObject.namespace", of_subject, "does not match event.namespace")
     name = event.get(controller) or ""

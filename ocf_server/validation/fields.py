@@ -92,6 +92,7 @@ def immutable(new: Any, old: Any, path: str, *, shown: Any = None) -> Iterator[F
 
 
 def _without_empty(value: Any) -> Any:
+    # Go's semantic comparison treats nil and empty lists and maps as equal.
     return None if value in ([], {}) else value
 
 

@@ -4,7 +4,6 @@ Source: `validatePodFailurePolicy` and `validateSuccessPolicy` in `pkg/apis/batc
 Kubernetes.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -19,18 +18,19 @@ from ocf.objects.field_errors import (
 )
 from ocf.objects.name_validation import qualified_name
 from ocf_server.validation.fields import each_problem, enumeration, nonnegative
+from ocf_server.validation.job_indexes import IndexesError, index_intervals
 
 __all__ = ["failure_policy_errors", "success_policy_errors"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+# The limits of pkg/apis/batch/validation: maxPodFailurePolicyRules and those that follow it.
 _MOST_RULES: Final = 20
 _MOST_CODES: Final = 255
 _MOST_CONDITIONS: Final = 20
 _LONGEST_INDEXES: Final = 64 * 1024
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _STATUSES: Final = ("False", "True", "Unknown")
-_is_number: Final = re.compile("[+-]?[0-9]+").fullmatch
 
 
 def _required_one_of(value: str, supported: tuple[str, ...], path: str) -> Iterator[FieldError]:
@@ -135,21 +135,7 @@ def _success_rule_errors(rule: _Json, completions: int, path: str) -> Iterator[F
 
 def _count_indexes(text: str, completions: int) -> tuple[int, str]:
     """Return the number of indexes in a text like `0,2-4`, and the first problem of the text; empty if none."""
-    total, last = 0, -1
-    for interval in text.split(",") if text else ():
-        limits = interval.split("-")
-        if len(limits) > 2:  # noqa: PLR2004
-            rule = "violates the requirement that an index interval can have at most two parts separated by '-'"
-            return 0, f'the fragment "{interval}" {rule}'
-        for limit in limits:
-            if not _is_number(limit):
-                return 0, f'cannot convert string to integer for index: "{limit}"'
-            if int(limit) >= completions:
-                return 0, f'too large index: "{limit}"'
-        first, end = int(limits[0]), int(limits[-1])
-        if len(limits) > 1 and first >= end:
-            return 0, f"non-increasing order, previous: {first}, current: {end}"
-        if last >= first:
-            return 0, f"non-increasing order, previous: {last}, current: {first}"
-        total, last = total + end - first + 1, end
-    return total, ""
+    try:
+        return sum(last - first + 1 for first, last in index_intervals(text, completions)), ""
+    except IndexesError as error:
+        return 0, str(error)

@@ -5,7 +5,6 @@ violates them stay possible. Source: `pkg/apis/batch/validation/validation.go` a
 of Kubernetes.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -14,6 +13,7 @@ from ocf.objects import Manifest
 from ocf.objects.field_errors import OMITTED, FieldError, duplicate, invalid, required
 from ocf.objects.json_equality import equal_json
 from ocf_server.validation.fields import nonnegative
+from ocf_server.validation.job_indexes import IndexesError, index_interval, index_intervals
 from ocf_server.validation.metadata import metadata_update_errors
 
 __all__ = ["job_status_errors"]
@@ -22,12 +22,6 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating")
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_LIMITS: Final = 2
-
-
-class _IndexError(Exception):
-    """A text of indexes is malformed; the message is that of the API server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,37 +164,10 @@ def _index_errors(update: _Update) -> Iterator[FieldError]:
 
 def _format_errors(name: str, text: str, completions: int) -> Iterator[FieldError]:
     try:
-        _check_format(text, completions)
-    except _IndexError as error:
+        for _ in index_intervals(text, completions):
+            pass
+    except IndexesError as error:
         yield invalid(f"status.{name}", text, f"error parsing {name}: {error}")
-
-
-def _check_format(text: str, completions: int) -> None:
-    last: int | None = None
-    for part in text.split(",") if text else ():
-        first, end = _interval(part, completions)
-        if last is not None and last >= first:
-            raise _IndexError(f"non-increasing order, previous: {last}, current: {first}")
-        last = end
-
-
-def _interval(text: str, completions: int) -> tuple[int, int]:
-    limits = text.split("-")
-    if len(limits) > _LIMITS:
-        rule = "violates the requirement that an index interval can have at most two parts separated by '-'"
-        raise _IndexError(f'the fragment "{text}" {rule}')
-    numbers = [_number(limit, completions) for limit in limits]
-    if len(numbers) == _LIMITS and numbers[0] >= numbers[1]:
-        raise _IndexError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
-    return numbers[0], numbers[-1]
-
-
-def _number(text: str, completions: int) -> int:
-    if not _INTEGER.fullmatch(text):
-        raise _IndexError(f'cannot convert string to integer for index: "{text}"')
-    if int(text) >= completions:
-        raise _IndexError(f'too large index: "{text}"')
-    return int(text)
 
 
 def _indexes(text: str, completions: int) -> set[int]:
@@ -208,8 +175,8 @@ def _indexes(text: str, completions: int) -> set[int]:
     found: set[int] = set()
     for part in text.split(",") if text else ():
         try:
-            first, last = _interval(part, completions)
-        except _IndexError:
+            first, last = index_interval(part, completions)
+        except IndexesError:
             continue
         found.update(range(first, last + 1))
     return found

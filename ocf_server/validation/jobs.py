@@ -43,6 +43,8 @@ _COUNTS: Final = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
+# maxParallelismForIndexedJob, completionsSoftLimit and the two limits above it, maxManagedByLength. A CronJob adds 11
+# characters to its name for that of a Job, which is a label.
 _MOST_INDEXED: Final = 100_000
 _MANY_COMPLETIONS: Final = 100_000
 _MOST_WITH_MANY: Final = 10_000
@@ -142,6 +144,7 @@ def _job_errors(job: Manifest, *, prefixed: bool = True) -> Iterator[FieldError]
     yield from _generated_errors(job, prefixed=prefixed)
     yield from _job_spec_errors(spec)
     completions = spec.get("completions", 0)
+    # The longest name that a pod of it gets.
     if spec.get("completionMode") == _INDEXED and completions > 0:
         longest = f"{metadata['name']}-{completions - 1}"
         if dns_label(longest):
@@ -156,6 +159,7 @@ def _job_spec_errors(spec: _Json) -> Iterator[FieldError]:
         yield required("spec.selector")
     else:
         yield from label_selector(selector, "spec.selector")
+    # A malformed selector has been reported, and gives None.
     if matches(selector, labels) is False:
         shown = dict(sorted(labels.items())) or None
         yield invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`")
@@ -189,6 +193,7 @@ def _label_errors(labels: Mapping[str, str], name: str, value: str) -> Iterator[
 def _job_update(new: Manifest, live: Manifest) -> Iterator[FieldError]:
     spec, before = new["spec"], live["spec"]
     known = before["template"].get("metadata", {}).get("labels") or {}
+    # Jobs of before Kubernetes 1.27 lack the prefixed labels, and stay valid.
     prefixed = all(f"batch.kubernetes.io/{name}" in known for name in ("job-name", "controller-uid"))
     yield from _job_errors(new, prefixed=prefixed)
     yield from metadata_update_errors(new["metadata"], live["metadata"])
@@ -228,6 +233,7 @@ def _cron_job_update(new: Manifest, live: Manifest) -> Iterator[FieldError]:
 def _cron_spec_errors(spec: _Json, before: _Json | None) -> Iterator[FieldError]:
     schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
     if schedule:
+        # A zone in the schedule is rejected in new ones only.
         zone_allowed = before is not None and "TZ" in before.get("schedule", "")
         yield from schedule_errors(schedule, zone, "spec.schedule", zone_allowed=zone_allowed)
     else:

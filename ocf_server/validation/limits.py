@@ -154,6 +154,7 @@ def _quota_spec_errors(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     for scope in scopes:
         if scope not in _SCOPES:
             yield invalid("spec.scopes", scopes, "unsupported scope")
+        # The API server reports the scope once for each resource.
         for _ in _unsuitable(scope, hard):
             yield invalid("spec.scopes", scopes, "unsupported scope applied to resource")
     yield from _conflict_errors(scopes, scopes, "spec.scopes")

@@ -23,6 +23,7 @@ _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _FORBIDDEN_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _FORBIDDEN_ENDS: Final = ("/..", "/.")
 _SCOPES: Final = ("Cluster", "Namespace")
+# maxLenIngressClassController.
 _LONGEST_CONTROLLER: Final = 250
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _is_http_path: Final = re.compile(_HTTP_PATH).fullmatch
@@ -50,6 +51,7 @@ def _ingress_errors(ingress: Manifest, old: Manifest | None) -> Iterator[FieldEr
         yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     if backend is not None:
         yield from _backend_errors(backend, "spec.defaultBackend")
+    # Older releases did not check these rules, and what they stored stays valid.
     lenient = old is not None and _has_invalid_wildcard_rule(old["spec"])
     for index, rule in enumerate(rules):
         yield from _host_errors(rule.get("host", ""), f"spec.rules[{index}].host")

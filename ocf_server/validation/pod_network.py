@@ -17,10 +17,12 @@ __all__ = ["dns_errors", "host_alias_errors", "hostname_errors", "ip_errors"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+# MaxDNSNameservers, MaxDNSSearchPaths and MaxDNSSearchListChars of pkg/apis/core/validation.
 _MOST_SERVERS: Final = 3
 _MOST_SEARCHES: Final = 32
 _LONGEST_SEARCH: Final = 2048
 _LONGEST_NAME: Final = 253
+# HOST_NAME_MAX of Linux.
 _LONGEST_HOST: Final = 64
 _LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _DOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
@@ -81,6 +83,7 @@ def _config_errors(config: _Json, path: str) -> Iterator[FieldError]:
         detail = f"must not have more than {_LONGEST_SEARCH} characters (including spaces) in the search list"
         yield invalid(f"{path}.searches", searches, detail)
     for index, search in enumerate(searches):
+        # A single dot is the root: no search.
         if search != ".":
             yield from each_problem(_search_domain, search.removesuffix("."), f"{path}.searches[{index}]")
     for index, option in enumerate(config.get("options", ())):

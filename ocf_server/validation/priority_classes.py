@@ -14,6 +14,7 @@ from ocf_server.validation.validation import Validation
 
 __all__ = ["VALIDATIONS"]
 
+# HighestUserDefinablePriority: what is above it belongs to the classes of the system.
 _HIGHEST: Final = 1_000_000_000
 _PREFIX: Final = "system-"
 _SYSTEM: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}

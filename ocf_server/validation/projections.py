@@ -15,6 +15,7 @@ __all__ = ["item_errors", "projected_errors"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+# The bounds of ValidateTokenRequest, and of the projected volume.
 _SHORTEST_TOKEN: Final = 600
 _LONGEST_TOKEN: Final = 2**32
 _SOURCES: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")

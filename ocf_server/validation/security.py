@@ -18,11 +18,14 @@ __all__ = ["container_security_errors", "pod_security_errors"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+# MaxInt32 (IsValidUserID, IsValidGroupID).
 _LARGEST_ID: Final = 2**31 - 1
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+# PATH_MAX without its last byte.
 _LONGEST_PROFILE: Final = 4095
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL: Final = rf"({_SEGMENT}[\./])*{_SEGMENT}"
+# SysctlMaxLength.
 _LONGEST_SYSCTL: Final = 253
 _is_sysctl: Final = re.compile(_SYSCTL).fullmatch
 _IPC: Final = ("kernel.sem",)

@@ -24,6 +24,7 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _SPEC: Final = "PersistentVolumeClaimSpec"
 _RECLAIM: Final = ("Delete", "Retain")
 _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
+# maxProvisionerParameterLen and maxProvisionerParameterSize.
 _MOST_PARAMETERS: Final = 512
 _PARAMETER_BYTES: Final = 256 * 1024
 _FIXED: Final = (

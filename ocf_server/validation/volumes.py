@@ -15,6 +15,7 @@ __all__ = ["volume_errors"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
+# The kubelet names an iSCSI interface after the portal and the volume, and such names are bounded.
 _LONGEST_PORTAL: Final = 64
 
 

@@ -16,6 +16,7 @@ __all__ = ["host_process_errors", "system_errors", "windows_options_errors"]
 _Json: TypeAlias = Mapping[str, Any]
 _Containers: TypeAlias = Sequence[tuple[str, _Json]]
 
+# maxGMSACredentialSpecLength, maxRunAsUserNameDomainLength and maxRunAsUserNameUserLength.
 _LARGEST_SPEC: Final = 64 * 1024
 _DOMAIN_END: Final = 256
 _LONGEST_USER: Final = 104

@@ -520,6 +520,34 @@ class TestDenials:
         assert heard == ["look out"]
 
 
+@pytest.mark.parametrize(
+    ("response", "problem"),
+    [
+        pytest.param(
+            patch({"op": "add", "path": "/data", "value": {}}),
+            "validating webhook may not return response.patch",
+            id="a patch",
+        ),
+        pytest.param(
+            {"allowed": True, "patchType": "JSONPatch"},
+            "validating webhook may not return response.patchType",
+            id="a patch type",
+        ),
+        pytest.param(
+            {"allowed": True, "uid": "other", "patch": "W10="}, 'expected response.uid="', id="another uid as well"
+        ),
+    ],
+)
+async def test_a_validating_webhook_returns_no_patch(
+    cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, response: Any, problem: str
+) -> None:
+    await install(cluster, "Validating", webhook("hook"))
+    webhooks.responses["hook"] = response
+    with pytest.raises(ServerError, match="received invalid webhook response: ") as caught:
+        await cluster.create(config_map(), field_manager="test")
+    assert problem in caught.value.message
+
+
 async def test_a_write_is_retried_when_another_request_changed_the_object(
     cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
 ) -> None:

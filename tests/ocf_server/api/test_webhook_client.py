@@ -21,7 +21,7 @@ from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest
 from ocf_server import EmbeddedCluster
 from ocf_server.api.webhook_client import HttpAdmissionClient, UnansweredError
-from tests.support import stop_server
+from tests.support import serving_locally
 
 REVIEW: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}
 
@@ -86,15 +86,8 @@ async def running(context: ssl.SSLContext, bundle: bytes) -> AsyncIterator[Serve
     built.bundle = base64.b64encode(bundle).decode()
     app = web.Application()
     app.router.add_post("/{path:.*}", built.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-    await site.start()
-    built.address = f"https://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with serving_locally(app, tls=context) as built.address:
         yield built
-    finally:
-        await stop_server(runner)
 
 
 @pytest.fixture

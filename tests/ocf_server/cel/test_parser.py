@@ -6,7 +6,7 @@ import re
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf_server.cel.literals import RuleSyntaxError
@@ -417,7 +417,6 @@ def test_an_invalid_text_is_rejected_quickly(text: str) -> None:
         parse(text)
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=st.text(alphabet="ab1.'\"\\()[]{}:,?!-+*/<=>&| \nrxinu", max_size=16))
 def test_space_at_start_and_end_has_no_effect(text: str) -> None:
     def read(whole: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import BadRequestError
@@ -236,7 +236,6 @@ LAZY: Final = st.sampled_from(["", "?"])
 EXPRESSIONS: Final = st.recursive(ATOMS, grown, max_leaves=6)
 
 
-@settings(max_examples=300, deadline=None)
 @given(expression=EXPRESSIONS, text=st.text("abc\n ", max_size=8))
 def test_common_syntax_has_the_meaning_of_python(expression: str, text: str) -> None:
     """Only nonempty parts are repeated, because Go and Python differ in repetitions of the empty text."""
@@ -245,7 +244,6 @@ def test_common_syntax_has_the_meaning_of_python(expression: str, text: str) -> 
     assert Regexp.parse(expression).find(text) == (found and found.group())
 
 
-@settings(max_examples=300, deadline=None)
 @given(expression=st.text("ab()[]{}*+?|\\^$.-:<>P=!i,1dpLQE", max_size=12), text=st.text("ab1", max_size=4))
 def test_every_text_is_parsed_or_rejected(expression: str, text: str) -> None:
     try:

@@ -115,7 +115,6 @@ def is_valid(schema: dict[str, Any]) -> bool:
         return False
 
 
-@settings(max_examples=100)
 @given(expression=EXPRESSIONS, new=OBJECTS, old=st.none() | OBJECTS)
 def test_every_expression_is_evaluated_or_rejected(expression: str, new: dict[str, Any], old: Any) -> None:
     for rule in (f"dyn({expression}) == 1", f"[{expression}].size() > 2", expression):
@@ -124,7 +123,6 @@ def test_every_expression_is_evaluated_or_rejected(expression: str, new: dict[st
             violations(schema, new, old)
 
 
-@settings(max_examples=100)
 @given(rule=st.text(max_size=20), message=st.text(max_size=5), path=st.text(max_size=8))
 def test_every_text_is_compiled_or_rejected(rule: str, message: str, path: str) -> None:
     schema = ruled({"rule": rule, "message": message, "messageExpression": rule, "fieldPath": path})
@@ -132,7 +130,6 @@ def test_every_text_is_compiled_or_rejected(rule: str, message: str, path: str) 
         violations(schema, {})
 
 
-@settings(max_examples=100)
 @given(new=OBJECTS)
 def test_every_value_is_converted(new: dict[str, Any]) -> None:
     assert schema_kind(SCHEMA) is not None

@@ -1,5 +1,6 @@
 """Decoding of built-in objects."""
 
+import re
 from typing import Any
 
 import pytest
@@ -100,6 +101,21 @@ def test_times_are_stored_in_utc(field: str, sent: str, expected: str) -> None:
 def test_an_invalid_time_is_rejected(text: str) -> None:
     with pytest.raises(DecodeError, match="parsing time"):
         decode({"creationTimestamp": text}, struct("meta.v1.ObjectMeta"))
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        pytest.param("creationTimestamp", "0001-01-01T00:00:00+14:00", id="before the first year"),
+        pytest.param("creationTimestamp", "9999-12-31T23:59:59-14:00", id="after the last year"),
+    ],
+)
+def test_a_time_that_python_does_not_have_is_rejected_in_words_of_our_own(field: str, text: str) -> None:
+    """A real API server stores it: Go has the years 0 and 10000."""
+    with pytest.raises(
+        DecodeError, match=rf'^parsing time "{re.escape(text)}": outside of the years 1 to 9999 in UTC$'
+    ):
+        decode({field: text}, struct("meta.v1.ObjectMeta"))
 
 
 @pytest.mark.parametrize("field", ["items", "additionalProperties"])

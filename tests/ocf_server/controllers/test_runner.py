@@ -14,7 +14,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import is_condition_true
 from ocf.testing import LoopClock, VirtualClock, run_in_virtual_time
 from ocf_server import ControllerSettings, EmbeddedCluster
-from ocf_server.controllers.kubelet import EXIT_CODE, FINISH_AFTER
+from ocf_server.controllers.kubelet import EXIT_CODE, FINISH_AFTER, READY_AFTER
 from ocf_server.controllers.replicas import resolve_fenceposts
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -108,6 +108,35 @@ async def test_pods_are_ready_after_the_delay_and_not_before() -> None:
     assert "readyReplicas" not in await bench.status()
     await bench.after(0.5)
     assert (await bench.status())["readyReplicas"] == 2
+
+
+async def test_a_ready_pod_is_unready_while_its_annotation_says_never() -> None:
+    """As the probes of its containers fail: they go on to run, and nothing is restarted."""
+    bench = Bench()
+    await bench.create(workload(replicas=2))
+    await bench.after(5)
+    key = ObjectKey("v1", "Pod", (await bench.names())[0], "default")
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+    before = await bench.status(key)
+
+    def parts(status: Manifest) -> tuple[dict[str, str], list[tuple[bool, int]]]:
+        found = {one["type"]: one["status"] for one in status["conditions"]}
+        return found, [(one["ready"], one["restartCount"]) for one in status["containerStatuses"]]
+
+    for value, ready, count in (("never", "False", 1), (None, "True", 2), ("never", "False", 1), ("1s", "True", 2)):
+        await bench.cluster.patch(key, {"metadata": {"annotations": {READY_AFTER: value}}}, options)
+        await bench.after(5)
+        status, (conditions, containers) = await bench.status(key), parts(before)
+        wanted = {**conditions, "Ready": ready, "ContainersReady": ready}
+        assert parts(status) == (wanted, [(ready == "True", number) for _, number in containers])
+        assert status["phase"] == "Running"
+        assert [one["state"] for one in status["containerStatuses"]] == [
+            one["state"] for one in before["containerStatuses"]
+        ]
+        assert (await bench.status()).get("readyReplicas", 0) == count
+        version = (await bench.cluster.get(key))["metadata"]["resourceVersion"]
+        await bench.after(600)
+        assert (await bench.cluster.get(key))["metadata"]["resourceVersion"] == version, "at rest"
 
 
 async def test_pods_are_available_only_after_the_minimum_of_ready_seconds() -> None:
@@ -286,6 +315,58 @@ async def test_the_claims_of_a_stateful_set_are_bound_and_outlive_its_pods() -> 
     await bench.cluster.delete(ObjectKey("apps/v1", "StatefulSet", "web", "default"))
     await bench.after(10)
     assert (await bench.names(), len(await bench.names("PersistentVolumeClaim"))) == ([], 2)
+
+
+async def images(bench: Bench) -> dict[str, str]:
+    found = await bench.cluster.list("v1", "Pod", ListOptions(namespace="default"))
+    return {each["metadata"]["name"]: each["spec"]["containers"][0]["image"] for each in found.items}
+
+
+async def set_image(bench: Bench, image: str) -> None:
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}}
+    await bench.cluster.patch(ObjectKey("apps/v1", "StatefulSet", "web", "default"), patch, options)
+
+
+async def test_the_partition_of_a_stateful_set_counts_from_its_first_ordinal() -> None:
+    bench = Bench()
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    numbers = {"replicas": 3, "ordinals": {"start": 5}}
+    await bench.create(workload("StatefulSet", serviceName="web", updateStrategy=strategy, **numbers))
+    await bench.after(30)
+    await set_image(bench, "web:2")
+    await bench.after(60)
+    version = bench.cluster.resource_version
+    await bench.after(60)
+    assert await images(bench) == {"web-5": "web:1", "web-6": "web:1", "web-7": "web:2"}
+    assert bench.cluster.resource_version == version
+
+
+@pytest.mark.parametrize(
+    ("strategy", "image"),
+    [
+        pytest.param({}, "web:2", id="default, which has a partition of 0"),
+        pytest.param({"updateStrategy": {"type": "RollingUpdate"}}, "web:1", id="without a partition"),
+    ],
+)
+async def test_a_stateful_pod_lost_before_the_update_reaches_it_is_made_anew(strategy: Any, image: str) -> None:
+    bench = Bench(ready_after=timedelta(seconds=10))
+    await bench.create(workload("StatefulSet", serviceName="web", replicas=2, **strategy))
+    await bench.after(30)
+    await set_image(bench, "web:2")
+    await bench.after(5)
+    await bench.cluster.delete(ObjectKey("v1", "Pod", "web-0", "default"), DeleteOptions(grace_period_seconds=0))
+    await bench.after(1)
+    assert await images(bench) == {"web-0": image, "web-1": "web:2"}
+
+
+async def test_hashes_in_names_have_the_letters_of_a_real_cluster() -> None:
+    bench = Bench()
+    await bench.create(*(workload() | {"metadata": {"name": f"web{n}", "namespace": "default"}} for n in range(20)))
+    await bench.create(workload("StatefulSet", serviceName="web"))
+    await bench.after(30)
+    names = [*await bench.names("ReplicaSet", "apps/v1"), *await bench.names("ControllerRevision", "apps/v1")]
+    assert {*"".join(name.rpartition("-")[2] for name in names)} <= {*"456789bcdf"}
 
 
 async def test_pods_that_cannot_be_created_are_reported_and_retried() -> None:

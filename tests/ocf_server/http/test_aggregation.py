@@ -16,7 +16,7 @@ from aiohttp import web
 from ocf_server.http.server import HttpServer
 from tests.ocf_server.http.conftest import Client as HttpClient
 from tests.ocf_server.http.conftest import Either
-from tests.support import eventually, stop_server
+from tests.support import eventually, serving_locally
 
 Client = Callable[..., Awaitable[Any]]
 AUTHORITY = trustme.CA()
@@ -73,14 +73,9 @@ async def orchard(host: str) -> AsyncIterator[Orchard]:
     app.router.add_route("*", "/{path:.*}", handle)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     AUTHORITY.issue_cert(host).configure_cert(context)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.01)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        found.port = runner.addresses[0][1]
+    async with serving_locally(app, tls=context) as address:
+        found.port = int(address.rpartition(":")[2])
         yield found
-    finally:
-        await stop_server(runner)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.objects.document_limits import MAX_DEPTH
@@ -361,7 +361,6 @@ QUERIES: Final = st.sampled_from(
 REQUESTS: Final = st.tuples(METHODS, PATHS, QUERIES, BODIES, KINDS)
 
 
-@settings(max_examples=150)
 @given(st.lists(REQUESTS, min_size=1, max_size=12))
 def test_no_request_is_an_internal_error(requests: list[tuple[str, str, str, bytes, str]]) -> None:
     """A server answers each request with its own status, and the next one as well."""

@@ -4,10 +4,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import aiohttp
 import pytest
 
 from ocf.errors import ApiError
 from ocf.objects import Manifest
+from ocf_server import CustomKind, EmbeddedCluster
+from ocf_server.http import serving
 from ocf_server.http.pod_logs import LOG, LogOptions, log_of
 from tests.ocf_server.http.conftest import Client
 
@@ -166,3 +169,15 @@ async def test_kubectl_prints_the_log_and_the_reason_of_a_rejected_action(ask: C
     assert (await kubectl("logs", "web", "-n", "shop", "--tail=2")).out == "two\nthrée\n"
     rejected = await kubectl("exec", "web", "-n", "shop", "--", "ls", code=1)
     assert "exec of pod web is not supported: no container runs in the embedded cluster" in rejected.err
+
+
+async def test_a_kind_of_another_group_that_is_named_like_pods_has_none_of_their_subresources() -> None:
+    async with (
+        serving(EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Pod")], namespaces=["shop"])) as server,
+        aiohttp.ClientSession() as session,
+    ):
+        ask, path = Client(server.url, session), "/apis/example.com/v1/namespaces/shop/pods"
+        made = {"apiVersion": "example.com/v1", "kind": "Pod", "metadata": {"name": "web"}}
+        assert (await ask("POST", path, made)).status == 201
+        reply = await ask("GET", f"{path}/web/log")
+        assert (reply.status, reply.json["message"]) == (404, "the server could not find the requested resource")

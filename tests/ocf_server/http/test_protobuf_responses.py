@@ -21,6 +21,7 @@ from tests.ocf_server.http.test_watch_stream import config_map
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 JSON: Final = "application/json"
+YAML = "application/yaml"
 STREAM: Final = f"{PROTOBUF};stream=watch"
 METADATA: Final = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST: Final = f"{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -56,7 +57,14 @@ async def read(server: HttpServer, cluster: EmbeddedCluster) -> AsyncIterator[Re
         pytest.param(f"{MAPS}/a", PROTOBUF, 200, PROTOBUF, id="object"),
         pytest.param(f"{MAPS}/a", f"{PROTOBUF}, */*", 200, PROTOBUF, id="protobuf before anything"),
         pytest.param(f"{MAPS}/a", f"{JSON},{PROTOBUF}", 200, JSON, id="JSON before protobuf"),
-        pytest.param(f"{MAPS}/a", f"{PROTOBUF};q=0.5,application/yaml", 200, "application/yaml", id="YAML preferred"),
+        pytest.param(f"{MAPS}/a", f"{PROTOBUF};q=0.5,{YAML}", 200, YAML, id="YAML preferred"),
+        pytest.param(f"{MAPS}/a", f"*/*, {YAML}", 200, YAML, id="a wildcard after what is specific"),
+        pytest.param(f"{MAPS}/a", f"*/*, {YAML};q=0.5", 200, YAML, id="a wildcard of a higher weight"),
+        pytest.param(f"{MAPS}/a", f"application/*, {YAML}", 200, YAML, id="a wildcard for the subtype"),
+        pytest.param(f"{MAPS}/a", f"text/html, */*;q=0.8, {PROTOBUF};q=0.1", 200, PROTOBUF, id="as browsers do"),
+        pytest.param(f"{MAPS}/a", f"{JSON};q=0.1, {YAML};q=0.2, */*", 200, JSON, id="weights behind a wildcard"),
+        pytest.param(f"{MAPS}/a", f"{YAML};q=0, */*", 200, JSON, id="a weight of 0 before a wildcard"),
+        pytest.param(f"{MAPS}/a", f"{JSON};q=0", 200, JSON, id="a weight of 0"),
         pytest.param(f"{MAPS}/a", STREAM, 200, PROTOBUF, id="object, asked for as a stream"),
         pytest.param(f"{MAPS}/a", METADATA, 200, PROTOBUF, id="metadata of an object"),
         pytest.param(f"{MAPS}/a", METADATA_LIST, 406, JSON, id="object as metadata of a list"),

@@ -38,7 +38,8 @@ async def _send(cluster: Cluster, namespace: str, request: Manifest | Patch | De
         options = PatchOptions(patch_type=PatchType.MERGE, field_manager=_USER)
         await cluster.patch(key, dict(request.patch), options)
     elif isinstance(request, Delete):
-        await cluster.delete(ObjectKey(request.api_version, request.kind, request.name, namespace))
+        key = ObjectKey(request.api_version, request.kind, request.name, namespace)
+        await cluster.delete(key, request.options)
     else:
         manifest = {**request, "metadata": {**request["metadata"], "namespace": namespace}}
         await cluster.create(manifest, field_manager=_USER)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ocf.cluster import DeleteOptions, Propagation
+from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS
 from ocf.objects import Manifest
 from ocf_server.controllers.kubelet import EXIT_CODE, READY_AFTER
 
@@ -27,6 +29,7 @@ class Delete:
     api_version: str
     kind: str
     name: str
+    options: DeleteOptions = DEFAULT_DELETE_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,12 @@ def _node(name: str, zone: str, *taints: Manifest) -> Manifest:
     }
 
 
+def _pod(name: str) -> Manifest:
+    labelled = {"name": name, "labels": {"app": "web"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": labelled, "spec": _template()["spec"]}
+
+
+_ORPHANING: Final = DeleteOptions(propagation=Propagation.ORPHAN)
 NODES: Final = (
     _node("n1", "a"),
     _node("n2", "b"),
@@ -196,14 +205,31 @@ SCENARIOS: Final[Mapping[str, Sequence[Step]]] = {
         Step([_patch("ReplicaSet", replicas=1)]),
     ],
     "pods-adopted": [
-        Step(
-            [
-                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "first", "labels": {"app": "web"}}}
-                | {"spec": _template()["spec"]}
-            ]
-        ),
+        Step([_pod("first")]),
         Step([_workload("ReplicaSet", _template(), replicas=2)]),
         Step([Patch("v1", "Pod", "first", {"metadata": {"labels": {"app": "other"}}})]),
+    ],
+    "stateful-set-orphaned-and-created-again": [
+        Step([_stateful(replicas=2)]),
+        Step([Delete("apps/v1", "StatefulSet", "web", _ORPHANING)]),
+        Step([_stateful(replicas=2, serviceName="other")]),
+        Step([_image("StatefulSet", "web:2")]),
+    ],
+    "daemon-set-orphaned-and-created-again": [
+        Step([_daemon()]),
+        Step([Delete("apps/v1", "DaemonSet", "web", _ORPHANING)]),
+        Step([_daemon(minReadySeconds=1)], wait=2),
+    ],
+    "deployment-orphaned-and-created-again": [
+        Step([_deployment(replicas=2)]),
+        Step([Delete("apps/v1", "Deployment", "web", _ORPHANING)]),
+        Step([_deployment(replicas=2, revisionHistoryLimit=3)]),
+    ],
+    # It adopts pods that are named as its own, also with another number than it would make, and no others.
+    "stateful-set-pods-adopted": [
+        Step([_pod("first"), _pod("other-0"), _pod("web-x"), _pod("web-0"), _pod("web-5"), _pod("web-007")]),
+        Step([_stateful(replicas=2)]),
+        Step([_patch("StatefulSet", replicas=1)]),
     ],
     "stateful-set-created": [Step([_stateful(replicas=3)])],
     "stateful-set-scaled": [
@@ -219,6 +245,28 @@ SCENARIOS: Final[Mapping[str, Sequence[Step]]] = {
         Step([_stateful(replicas=3, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})]),
         Step([_image("StatefulSet", "web:2")]),
         Step([_patch("StatefulSet", updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})]),
+    ],
+    "stateful-set-with-partition-from-five": [
+        Step(
+            [
+                _stateful(
+                    replicas=3,
+                    ordinals={"start": 5},
+                    updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}},
+                )
+            ]
+        ),
+        Step([_image("StatefulSet", "web:2")]),
+    ],
+    "stateful-set-pod-lost-in-update": [
+        Step([_stateful(replicas=3)]),
+        Step([_patch("StatefulSet", template=_template("web:2", never=True))]),
+        Step([Delete("v1", "Pod", "web-0")]),
+    ],
+    "stateful-set-pod-lost-in-update-without-partition": [
+        Step([_stateful(replicas=3, updateStrategy={"type": "RollingUpdate"})]),
+        Step([_patch("StatefulSet", template=_template("web:2", never=True))]),
+        Step([Delete("v1", "Pod", "web-0")]),
     ],
     "stateful-set-never-ready": [
         Step([_stateful(_template(never=True), replicas=2)]),
