@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.manifests.folder import NOTE
 from ocf.manifests.helm_templates import (
     KUBERNETES,
     NAMESPACE,
@@ -19,6 +18,7 @@ from ocf.manifests.helm_templates import (
     template,
     when,
 )
+from ocf.manifests.kustomize import kustomization
 from ocf.objects import dump_document
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["chart"]
 
 _EXPRESSIONS: Final = {
-    "image": "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}",
+    "image": '"{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"',
     "pullPolicy": "{{ .Values.image.pullPolicy }}",
     "pullSecrets": "{{- toYaml .Values.image.pullSecrets | nindent 8 }}",
     "replicas": "{{ .Values.replicas }}",
@@ -51,19 +51,22 @@ def chart(installation: Installation) -> dict[str, str]:
         installation: The operator and its options.
     """
     name = installation.name
-    inside = replace(installation, options=replace(installation.options, namespace=NAMESPACE))
+    note = installation.note
+    mark, namespace = _unused(installation)
+    render = partial(template, expressions={f"{key}{mark}": one for key, one in _EXPRESSIONS.items()}, note=note)
+    inside = replace(installation, options=replace(installation.options, namespace=namespace))
     templates = {
-        "definition.yaml": when("crds.install", _template([kept(one) for one in inside.definitions])),
-        "service-account.yaml": _template([inside.service_account()]),
-        "roles.yaml": _template(inside.roles()),
-        "service.yaml": _template([inside.service()]),
-        "webhooks.yaml": _template(inside.webhooks()),
-        "deployment.yaml": _template([_with_values(inside.deployment())]),
-        "disruption-budget.yaml": only("gt (int .Values.replicas) 1", _template([inside.disruption_budget()])),
-        "network-policy.yaml": when("networkPolicy.enabled", _template([inside.network_policy()])),
-        "service-monitor.yaml": when("serviceMonitor.enabled", _template([_scraped(inside.service_monitor())])),
-        "alerts.yaml": when("alerts.enabled", _template([inside.alerts()])),
-        "dashboard.yaml": when("dashboard.enabled", _template([inside.dashboard()])),
+        "definition.yaml": when("crds.install", render([kept(one) for one in inside.definitions])),
+        "service-account.yaml": render([inside.service_account()]),
+        "roles.yaml": render(inside.roles()),
+        "service.yaml": render([inside.service()]),
+        "webhooks.yaml": render(inside.webhooks()),
+        "deployment.yaml": render([_with_values(inside.deployment(), mark)]),
+        "disruption-budget.yaml": only("gt (int .Values.replicas) 1", render([inside.disruption_budget()])),
+        "network-policy.yaml": when("networkPolicy.enabled", render([inside.network_policy()])),
+        "service-monitor.yaml": when("serviceMonitor.enabled", render([_scraped(inside.service_monitor(), mark)])),
+        "alerts.yaml": when("alerts.enabled", render([inside.alerts()])),
+        "dashboard.yaml": when("dashboard.enabled", render([inside.dashboard()])),
     }
     project = installation.options.project
     described = {
@@ -82,16 +85,30 @@ def chart(installation: Installation) -> dict[str, str]:
     }
     values = _values(installation)
     files = {
-        "Chart.yaml": _noted({key: value for key, value in described.items() if value}),
-        "values.yaml": _noted(values),
-        "values.schema.json": _schema(values),
+        "Chart.yaml": _noted({key: value for key, value in described.items() if value}, note),
+        "values.yaml": _noted(values, note),
+        "values.schema.json": _schema(values, note),
         **{f"templates/{path}": text for path, text in templates.items() if text},
     }
-    return {path: in_release(text) for path, text in files.items()}
+    return {path: in_release(text, namespace) for path, text in files.items()}
 
 
-def _noted(content: dict[str, Any]) -> str:
-    return f"# {NOTE}\n{dump_document(content)}"
+def _unused(installation: Installation) -> tuple[str, str]:
+    """Return a mark of placeholders and a stand-in for the namespace that no text of the operator has.
+
+    An author may write of `@image@`, or call a namespace as the stand-in is called.
+    """
+    texts = json.dumps([kustomization(installation), asdict(installation.options)])
+    mark, namespace = "", NAMESPACE
+    while any(f"@{key}{mark}@" in texts for key in _EXPRESSIONS):
+        mark += "_"
+    while namespace in texts:
+        namespace += "-x"
+    return mark, namespace
+
+
+def _noted(content: dict[str, Any], note: str) -> str:
+    return f"# {note}\n{dump_document(content)}"
 
 
 def _values(installation: Installation) -> dict[str, Any]:
@@ -123,9 +140,9 @@ _FREE: Final = ("resources", "podAnnotations", "nodeSelector", "affinity")
 """Values whose content is a part of a pod's spec."""
 
 
-def _schema(values: dict[str, Any]) -> str:
+def _schema(values: dict[str, Any], note: str) -> str:
     schema = {
-        "$comment": NOTE,
+        "$comment": note,
         "$schema": SCHEMA,
         **_schema_of(values, ""),
     }
@@ -142,26 +159,22 @@ def _schema_of(value: Any, name: str) -> dict[str, Any]:
     return {"type": json_type(value)}
 
 
-def _with_values(deployment: Manifest) -> Manifest:
+def _with_values(deployment: Manifest, mark: str) -> Manifest:
     """Put placeholders where values of the chart go."""
     spec = deployment["spec"]
     template = spec["template"]
     (container,) = template["spec"]["containers"]
-    values = {"image": "@image@", "imagePullPolicy": "@pullPolicy@", "resources": "@resources@"}
-    filled = {**container, **values}
-    placement = {key: f"@{key}@" for key in ("nodeSelector", "tolerations", "affinity")}
-    pod = {**template["spec"], "imagePullSecrets": "@pullSecrets@", **placement, "containers": [filled]}
-    metadata = {**template["metadata"], "annotations": "@podAnnotations@"}
+    values = {"image": "image", "imagePullPolicy": "pullPolicy", "resources": "resources"}
+    filled = {**container, **{key: f"@{value}{mark}@" for key, value in values.items()}}
+    placement = {key: f"@{key}{mark}@" for key in ("nodeSelector", "tolerations", "affinity")}
+    pod = {**template["spec"], "imagePullSecrets": f"@pullSecrets{mark}@", **placement, "containers": [filled]}
+    metadata = {**template["metadata"], "annotations": f"@podAnnotations{mark}@"}
     return {
         **deployment,
-        "spec": {**spec, "replicas": "@replicas@", "template": {"metadata": metadata, "spec": pod}},
+        "spec": {**spec, "replicas": f"@replicas{mark}@", "template": {"metadata": metadata, "spec": pod}},
     }
 
 
-def _scraped(monitor: Manifest) -> Manifest:
-    endpoints = [{**each, "interval": "@interval@"} for each in monitor["spec"]["endpoints"]]
+def _scraped(monitor: Manifest, mark: str) -> Manifest:
+    endpoints = [{**each, "interval": f"@interval{mark}@"} for each in monitor["spec"]["endpoints"]]
     return {**monitor, "spec": {**monitor["spec"], "endpoints": endpoints}}
-
-
-def _template(manifests: Sequence[Manifest]) -> str:
-    return template(manifests, _EXPRESSIONS, note=NOTE)

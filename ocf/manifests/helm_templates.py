@@ -81,13 +81,14 @@ def kept(definition: Manifest) -> Manifest:
     return {**definition, "metadata": {**definition["metadata"], "annotations": annotations}}
 
 
-def in_release(text: str) -> str:
+def in_release(text: str, namespace: str = NAMESPACE) -> str:
     """Return a template whose objects are in the namespace of the release.
 
     Args:
-        text: The template, in which `NAMESPACE` stands for it.
+        text: The template.
+        namespace: What stands for the namespace of the release in it.
     """
-    return text.replace(NAMESPACE, "{{ .Release.Namespace }}")
+    return text.replace(namespace, "{{ .Release.Namespace }}")
 
 
 def json_type(value: Any) -> str:

@@ -19,6 +19,12 @@ _VERSION: Final = "0.1.0"
 _PYTHON_VERSION: Final = re.compile(
     r"(?P<release>\d+(?:\.\d+){0,2})(?:(?P<pre>a|b|rc)(?P<number>\d+))?(?:\.dev(?P<dev>\d+))?"
 )
+# The grammar of https://pkg.go.dev/github.com/distribution/reference, with a port of the registry and a digest.
+_PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE: Final = re.compile(
+    rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/|\[[0-9a-fA-F:]+\](?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[a-z0-9]+:[0-9a-fA-F]{32,})?"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +116,11 @@ class InstallOptions:
             yield f"the number of replicas must be at least 1, got {self.replicas}"
         if self.replicas > 1 and not self.leader_election:
             yield f"{self.replicas} replicas need leader election: without it all of them would reconcile"
+        if self.image and not _IMAGE.fullmatch(self.image):
+            yield (
+                f"the image {self.image!r} must be a reference such as registry.example.com/shops:1.2.0: lower case "
+                "names, and a tag or a digest of letters, digits, dots, hyphens and underscores"
+            )
         for name in (*filter(None, [self.namespace]), *self.watch_namespaces):
             yield from (f'invalid namespace "{name}": {problem}' for problem in dns_label(name))
 

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.component import Component
+from ocf.manifests.folder import note
 from ocf.manifests.install_options import InstallOptions
 from ocf.objects import Manifest, load_document
+from ocf.runtime.crds import VersionedResource
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator import ManagerOptions, Operator
 from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
+from ocf.runtime.operator.manager import require_together
+from ocf.runtime.operator.operator import Kind
 from ocf.runtime.pod_objects import (
     container_security,
     disruption_budget,
@@ -41,15 +45,21 @@ _RESOURCES: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An operator with what its installation depends on.
+    """The operators of a process with what their installation depends on.
 
     Args:
-        operator: The declaration.
+        operator: The declaration. The process, its objects and its lease have the name of this operator.
         components: Its components in every state that they may have: the privileges follow from them.
         options: The options.
         examples: Sample owners.
         certificates: Folder in which another program keeps the certificate of the webhooks; empty if the process keeps
             it in a Secret.
+        others: Further operators that run in the same process, each with its components.
+        used_definitions: CustomResourceDefinitions of further kinds that the operators use: their plurals are in the
+            privileges, and they are not installed.
+
+    Raises:
+        BuildError: If the operators cannot run in one process, as for `ocf.runtime.operator.running`.
     """
 
     operator: Operator[Any]
@@ -57,11 +67,32 @@ class Installation:
     options: InstallOptions
     examples: Sequence[Manifest] = ()
     certificates: str = ""
+    others: Sequence[tuple[Operator[Any], Sequence[Component]]] = ()
+    used_definitions: Sequence[Manifest] = ()
+
+    def __post_init__(self) -> None:
+        require_together(self.operators)
+
+    @property
+    def operators(self) -> tuple[Operator[Any], ...]:
+        """All operators of the process."""
+        return (self.operator, *(other for other, _ in self.others))
+
+    @property
+    def conversions(self) -> tuple[VersionedResource, ...]:
+        """The resources whose objects the process converts."""
+        found = {resource.name: resource for operator in self.operators for resource in operator.conversions}
+        return tuple(found.values())
 
     @property
     def name(self) -> str:
-        """Name of the operator and of its objects."""
+        """Name of the process and of its objects: that of the first operator."""
         return self.operator.name
+
+    @property
+    def note(self) -> str:
+        """What the first lines of every generated file say."""
+        return note(self.name)
 
     @property
     def namespace(self) -> str:
@@ -71,7 +102,8 @@ class Installation:
     @property
     def image(self) -> str:
         """Image of the operator."""
-        return self.options.image or f"{self.name}:{self.options.project.version}"
+        # A tag may not have the sign before the build of a semantic version; Helm replaces it in the same way.
+        return self.options.image or f"{self.name}:{self.options.project.version.replace('+', '_')}"
 
     @property
     def labels(self) -> dict[str, str]:
@@ -81,7 +113,7 @@ class Installation:
     @property
     def serves_webhooks(self) -> bool:
         """Whether API servers call the operator."""
-        return self.operator.serves_webhooks
+        return any(operator.serves_webhooks for operator in self.operators)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -104,10 +136,27 @@ class Installation:
 
     @property
     def definitions(self) -> list[Manifest]:
-        """CustomResourceDefinitions that belong to the operator: that of its owners, with its conversion webhook."""
-        if self.operator.conversions and (admission := self.process.admission) is not None:
-            return admission.definitions(self.operator)
-        return self.operator.all_definitions[:1] if self.operator.owner.definition is not None else []
+        """CustomResourceDefinitions that belong to the operators: those of their owners, with conversion webhooks."""
+        admission = self.process.admission
+        converted = admission.definitions(*self.operators) if self.conversions and admission is not None else []
+        return list({one["metadata"]["name"]: one for one in (*self.plain_definitions, *converted)}.values())
+
+    @property
+    def plain_definitions(self) -> list[Manifest]:
+        """The same without conversion webhooks; operators may share a kind of owners."""
+        found = [one.all_definitions[0] for one in self.operators if one.owner.definition is not None]
+        return list({one["metadata"]["name"]: one for one in found}.values())
+
+    @property
+    def known_definitions(self) -> list[Manifest]:
+        """All CustomResourceDefinitions of kinds that the operators use."""
+        return [*(each for operator in self.operators for each in operator.all_definitions), *self.used_definitions]
+
+    @property
+    def undefined_kinds(self) -> tuple[Kind, ...]:
+        """Kinds that the operators name, for which the plural in the privileges is guessed."""
+        known = self.known_definitions
+        return tuple(dict.fromkeys(kind for one in self.operators for kind in one.undefined_kinds(known)))
 
     def policy_rules(self, *, enforced: bool = False) -> frozenset[PolicyRule]:
         """Return the privileges of the process.
@@ -116,9 +165,11 @@ class Installation:
             enforced: Whether to grant what the plugin `OwnerReferencesPermissionEnforcement` requires in any case.
         """
         options = self.options
-        needed = self.operator.policy_rules(
-            self.components, enforced=enforced or options.owner_references_enforced
-        ) | self.process.policy_rules(self.operator)
+        enforced = enforced or options.owner_references_enforced
+        needed = self.process.policy_rules(*self.operators)
+        known = self.known_definitions
+        for operator, components in ((self.operator, self.components), *self.others):
+            needed |= operator.policy_rules(components, enforced=enforced, definitions=known)
         return needed | kopf_rules(clusterwide=not options.watch_namespaces, posting=False) if options.kopf else needed
 
     def roles(self) -> list[Manifest]:
@@ -129,7 +180,7 @@ class Installation:
     def webhooks(self) -> list[Manifest]:
         """Return the webhook configurations; the process writes their `caBundle`."""
         admission = self.process.admission
-        return [] if admission is None else admission.configurations(self.operator)
+        return [] if admission is None else admission.configurations(*self.operators)
 
     def namespace_object(self) -> Manifest:
         """Return the namespace, which admits only pods that comply with the Pod Security Standard `restricted`."""
@@ -190,10 +241,12 @@ class Installation:
 
     def _good_conditions(self) -> str:
         """Return a regular expression for the types of conditions that are good when True."""
-        operator = self.operator
-        found = dict.fromkeys([*(one.condition_type for one in self.components), *operator.published_conditions])
-        good = [each for each in found if each not in operator.abnormal_conditions]
-        return "|".join(re.sub(r"[^\w/-]", "[.]", each) for each in [*good, operator.failure_type])
+        operators, good = self.operators, dict[str, None]()
+        for operator, components in ((self.operator, self.components), *self.others):
+            found = [*(one.condition_type for one in components), *operator.published_conditions]
+            good |= dict.fromkeys(each for each in found if each not in operator.abnormal_conditions)
+        good |= dict.fromkeys(operator.failure_type for operator in operators)
+        return "|".join(re.sub(r"[^\w/-]", "[.]", each) for each in good)
 
     def _metadata(self, *, labelled: bool = False, suffix: str = "") -> dict[str, Any]:
         metadata: dict[str, Any] = {"name": f"{self.name}{suffix}", "namespace": self.namespace}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ocf.manifests.folder import NOTE
 from ocf.objects import dump_document
 
 if TYPE_CHECKING:
@@ -40,8 +39,8 @@ def kustomization(installation: Installation) -> dict[str, str]:
         "dashboard.yaml": [installation.dashboard()],
     }
     return {
-        **base_folder("base", base),
-        **component_folder("components/monitoring", monitoring),
+        **base_folder("base", base, note=installation.note),
+        **component_folder("components/monitoring", monitoring, note=installation.note),
     }
 
 
@@ -52,11 +51,8 @@ def overlay(installation: Installation) -> dict[str, str]:
         installation: The operator and its options.
     """
     image, _, tag = installation.image.partition(":") if "@" not in installation.image else ("", "", "")
-    images = (
-        f"images:\n  - name: {image}\n    newName: registry.example.com/{image}\n    newTag: {tag!r}\n"
-        if tag and "/" not in installation.image
-        else ""
-    )
+    replaced = {"name": image, "newName": f"registry.example.com/{image}", "newTag": tag}
+    images = dump_document({"images": [replaced]}) if tag and "/" not in installation.image else ""
     text = f"""# Production: what differs from the base, such as the image, patches and replicas. This file is yours.
 apiVersion: {_API}/v1beta1
 kind: Kustomization
@@ -69,12 +65,12 @@ resources:
     return {"overlays/production/kustomization.yaml": text}
 
 
-def documents(manifests: Sequence[Manifest], *, note: str = NOTE) -> str:
+def documents(manifests: Sequence[Manifest], *, note: str) -> str:
     """Return manifests as the YAML documents of one file, which begins with the note that it is generated."""
     return f"# {note}\n" + "---\n".join(map(dump_document, manifests))
 
 
-def base_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: str = NOTE) -> dict[str, str]:
+def base_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: str) -> dict[str, str]:
     """Return the files of a folder that is a base.
 
     Args:
@@ -85,7 +81,7 @@ def base_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: s
     return _folder(folder, files, f"{_API}/v1beta1", "Kustomization", note)
 
 
-def component_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: str = NOTE) -> dict[str, str]:
+def component_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: str) -> dict[str, str]:
     """Return the files of a folder that is a component, which overlays may include.
 
     Args:

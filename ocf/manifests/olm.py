@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError
-from ocf.manifests.folder import NOTE
 from ocf.manifests.kustomize import documents
 from ocf.objects import dump_document
+from ocf.objects.manifest import split_api_version
+from ocf.objects.name_validation import dns_subdomain
 from ocf.runtime.operator.environment import WEBHOOK_PORT
 from ocf.runtime.rbac import ServiceAccount, roles
 
@@ -60,8 +61,11 @@ def bundle(installation: Installation) -> dict[str, str]:
         raise ConfigError(f"operator {installation.name} has no definition of its owners, which a bundle must contain")
     certificates = _CERTIFICATES if installation.serves_webhooks else ""
     inside = replace(installation, certificates=certificates)
-    name = installation.name
-    (definition,) = installation.definitions
+    name, note = installation.name, installation.note
+    for each in installation.definitions:
+        # It is a part of a path.
+        if problems := dns_subdomain(each["metadata"]["name"]):
+            raise ConfigError(f'invalid name "{each["metadata"]["name"]}" of a definition: {"; ".join(problems)}')
     metrics = inside.service()
     metrics["metadata"] = {"name": f"{name}-metrics", "labels": inside.labels}
     metrics["spec"]["ports"] = [port for port in metrics["spec"]["ports"] if port["name"] == "metrics"]
@@ -75,12 +79,15 @@ def bundle(installation: Installation) -> dict[str, str]:
     }
     labels = "".join(f"LABEL {key}={value}\n" for key, value in annotations.items())
     return {
-        f"manifests/{name}.clusterserviceversion.yaml": documents([_service_version(inside)]),
+        f"manifests/{name}.clusterserviceversion.yaml": documents([_service_version(inside)], note=note),
         # OLM writes the conversion webhook into the definition.
-        f"manifests/{definition['metadata']['name']}.crd.yaml": documents(installation.operator.all_definitions[:1]),
-        f"manifests/{name}-metrics.service.yaml": documents([metrics]),
-        "metadata/annotations.yaml": f"# {NOTE}\n{dump_document({'annotations': annotations})}",
-        "bundle.Dockerfile": f"# {NOTE}\nFROM scratch\n{labels}COPY manifests /manifests/\nCOPY metadata /metadata/\n",
+        **{
+            f"manifests/{each['metadata']['name']}.crd.yaml": documents([each], note=note)
+            for each in installation.plain_definitions
+        },
+        f"manifests/{name}-metrics.service.yaml": documents([metrics], note=note),
+        "metadata/annotations.yaml": f"# {note}\n{dump_document({'annotations': annotations})}",
+        "bundle.Dockerfile": f"# {note}\nFROM scratch\n{labels}COPY manifests /manifests/\nCOPY metadata /metadata/\n",
     }
 
 
@@ -141,17 +148,22 @@ def _supported(installation: Installation) -> tuple[str, ...]:
     An operator of cluster-scoped owners cannot be limited to namespaces, nor can conversion, which OLM requires to be
     declared.
     """
-    (definition,) = installation.definitions
-    limited = definition["spec"]["scope"] == "Namespaced" and not installation.operator.conversions
-    return _MODES if limited else ("AllNamespaces",)
+    limited = all(each["spec"]["scope"] == "Namespaced" for each in installation.definitions)
+    return _MODES if limited and not installation.conversions else ("AllNamespaces",)
 
 
 def _examples(installation: Installation) -> list[Manifest]:
     """Return the sample owners, in all of their versions."""
     found = list(installation.examples)
-    for resource in installation.operator.conversions:
-        found = [resource.convert(each, version.name) for version in resource.versions for each in found]
+    for resource in installation.conversions:
+        given = [each for each in found if _group_kind(each) == (resource.group, resource.kind)]
+        rest = [each for each in found if each not in given]
+        found = [*rest, *(resource.convert(each, version.name) for version in resource.versions for each in given)]
     return [{**each, "metadata": {"name": each["metadata"]["name"]}} for each in found]
+
+
+def _group_kind(manifest: Manifest) -> tuple[str, str]:
+    return split_api_version(manifest["apiVersion"])[0], manifest["kind"]
 
 
 def _owned(installation: Installation, summary: str) -> Iterator[Manifest]:
@@ -174,8 +186,11 @@ def _webhooks(installation: Installation) -> Iterator[Manifest]:
             kept = {key: webhook[key] for key in _KEPT_OF_WEBHOOK}
             client = webhook["clientConfig"]
             yield _webhook(installation, _WEBHOOKS[configuration["kind"]], webhook["name"], client) | kept
-    for definition in installation.definitions if installation.operator.conversions else ():
-        name, webhook = definition["metadata"]["name"], definition["spec"]["conversion"]["webhook"]
+    for definition in installation.definitions:
+        conversion = definition["spec"].get("conversion") or {}
+        if "webhook" not in conversion:
+            continue
+        name, webhook = definition["metadata"]["name"], conversion["webhook"]
         yield {
             **_webhook(installation, "ConversionWebhook", f"convert.{name}", webhook["clientConfig"]),
             "admissionReviewVersions": webhook["conversionReviewVersions"],

@@ -12,6 +12,7 @@ from ocf.objects.quantity import Quantity
 
 if TYPE_CHECKING:
     from ocf.objects.models import read_live, write_model
+    from ocf.objects.selectors import selects
     from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "load_document",
     "parse_time",
     "read_live",
+    "selects",
     "write_model",
 ]
 
@@ -37,7 +39,7 @@ __getattr__ = lazy_exports(
             "model_fields": ("client_model",),
             "models": ("copy_model", "read_base", "read_live", "write_model"),
             "redaction": ("redacted",),
-            "selectors": ("FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"),
+            "selectors": ("FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity", "selects"),
             "timestamps": ("format_time", "parse_time"),
         }.items()
         for name in names

@@ -142,7 +142,7 @@ def set_condition(
 
     Args:
         conditions: `status.conditions` of an object; not changed.
-        observed_generation: `metadata.generation` of the object that the condition is about.
+        observed_generation: `metadata.generation` of the object that the condition is about; 0 leaves it out.
 
     Returns:
         The conditions; the one that was set is in its old place, or at the end if it is new.
@@ -156,7 +156,7 @@ def set_condition(
         # As a plain text, also if it is a member of an enum.
         "reason": str(reason),
         "message": message,
-        "observedGeneration": observed_generation,
+        **({"observedGeneration": observed_generation} if observed_generation else {}),
         "lastTransitionTime": transition_time(status, format_time(now), stored=stored),
     }
     return with_condition(conditions, condition)

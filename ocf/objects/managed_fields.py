@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -21,6 +21,9 @@ __all__ = [
     "FieldManager",
     "ManagedFields",
     "ManagedFieldsEntry",
+    "as_applied",
+    "entry_key",
+    "excluding",
     "field_manager",
     "fields_path",
     "key_label",
@@ -210,6 +213,42 @@ def restricted(fields: Manifest, paths: Collection[FieldPath]) -> Manifest:
     return kept
 
 
+def as_applied(fields: Manifest, *, is_entry: bool = False) -> Manifest:
+    """Return the fields of an update as an apply records them: of maps it owns the keys, of lists also the entries.
+
+    Args:
+        is_entry: Whether they are those of an entry of a list.
+
+    Example:
+        >>> as_applied({"f:data": {".": {}, "f:a": {}}, "f:list": {".": {}, 'k:{"name":"b"}': {".": {}, "f:name": {}}}})
+        {'f:data': {'f:a': {}}, 'f:list': {'k:{"name":"b"}': {'.': {}, 'f:name': {}}}}
+    """
+    return {
+        name: as_applied(inner, is_entry=name.startswith("k:"))
+        for name, inner in fields.items()
+        if name != SELF or is_entry
+    }
+
+
+def excluding(fields: Manifest, path: Sequence[str]) -> Manifest:
+    """Return a `fieldsV1` without a place, and without the parents of which nothing is left.
+
+    Args:
+        path: The place, as `fields_path` returns it; one that is not listed changes nothing.
+
+    Example:
+        >>> excluding({"f:data": {".": {}, "f:a": {}}, "f:type": {}}, ("f:data", "f:a"))
+        {'f:type': {}}
+    """
+    name, *rest = path
+    if name not in fields:
+        return fields
+    less = {key: inner for key, inner in fields.items() if key != name}
+    inner = excluding(fields[name], rest) if rest else {}
+    # A leaf above the place is the whole of an atomic value, of which no part can be given up.
+    return {**less, name: inner} if inner.keys() - {SELF} or (rest and not fields[name]) else less
+
+
 @lru_cache(maxsize=4096)
 def read_key(name: str) -> Any:
     """Return the JSON value that follows `k:` or `v:` in a `fieldsV1`; the caller does not change it.
@@ -222,6 +261,16 @@ def read_key(name: str) -> Any:
         ({'name': 'app'}, 'a')
     """
     return json.loads(name[2:])
+
+
+def entry_key(key: Mapping[str, Any]) -> str:
+    """Return the name that a `fieldsV1` has for an entry of a keyed list.
+
+    Example:
+        >>> entry_key({"protocol": "TCP", "containerPort": 80})
+        'k:{"containerPort":80,"protocol":"TCP"}'
+    """
+    return f"k:{json.dumps(key, sort_keys=True, separators=(',', ':'))}"
 
 
 def key_label(key: Any) -> str:

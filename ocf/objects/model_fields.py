@@ -6,14 +6,23 @@ import importlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
 
 from ocf.lazy_types.pydantic import BaseModel
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["Place", "client_model", "field_types", "holds_quantity", "place_of"]
+__all__ = [
+    "Place",
+    "attributes_of",
+    "client_model",
+    "field_types",
+    "holds_quantity",
+    "is_client_model",
+    "place_of",
+    "unknown_fields",
+]
 
 # Quantity fields by model; in the models themselves their type is only `str`.
 _QUANTITY_FIELDS: Final[Mapping[str, frozenset[str]]] = {
@@ -52,6 +61,24 @@ def client_model(name: str) -> type[BaseModel]:
     return found
 
 
+def is_client_model(kind: object) -> bool:
+    """Return whether a type is a model of the Kubernetes client."""
+    return isinstance(kind, type) and kind.__module__.split(".")[0] == "kubernetes"
+
+
+def unknown_fields(model: BaseModel) -> Mapping[str, Any]:
+    """Return the fields of a later release that a model of the client holds; its own dump leaves them out."""
+    kind = type(model)
+    unknown = model.model_fields_set - attributes_of(kind)
+    return {name: getattr(model, name) for name in sorted(unknown)} if unknown and is_client_model(kind) else {}
+
+
+@cache
+def attributes_of(model: type) -> frozenset[str]:
+    """Return the attributes of the fields of a model; empty for any other type."""
+    return frozenset(getattr(model, "model_fields", ()))
+
+
 def holds_quantity(model: type[BaseModel], path: Sequence[str | int]) -> bool:
     """Return whether a field of a model is a quantity; the path starts at that model."""
     place = place_of(model, path)
@@ -80,12 +107,13 @@ def place_of(model: type[BaseModel], path: Sequence[str | int]) -> Place:
 
 @cache
 def field_types(model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the types of the fields of a model by API spelling, without `Optional`."""
+    """Return the types of the fields of a model by API spelling, without `Optional` and `Annotated`."""
     fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
     return {info.serialization_alias or name: _plain(info.annotation) for name, info in fields.items()}
 
 
 def _plain(annotation: Any) -> Any:
-    while get_origin(annotation) in {Union, UnionType}:
-        annotation = next(arm for arm in get_args(annotation) if arm is not type(None))
+    while (origin := get_origin(annotation)) in {Annotated, Union, UnionType}:
+        arms = get_args(annotation)
+        annotation = arms[0] if origin is Annotated else next(arm for arm in arms if arm is not type(None))
     return annotation

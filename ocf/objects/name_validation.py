@@ -10,12 +10,14 @@ from typing import Final, TypeAlias
 
 __all__ = [
     "NameRule",
+    "api_group",
     "config_key",
     "dns_1035_label",
     "dns_label",
     "dns_label_prefix",
     "dns_subdomain",
     "dns_subdomain_prefix",
+    "kind_name",
     "label_value",
     "path_segment",
     "path_segment_prefix",
@@ -92,9 +94,19 @@ def dns_1035_label(text: str) -> list[str]:
     return found
 
 
+def kind_name(text: str) -> list[str]:
+    """Return the problems of a kind, which is an RFC 1035 label but for upper case letters."""
+    return [f"may have mixed case, but should otherwise match: {each}" for each in dns_1035_label(text.lower())]
+
+
 def dns_subdomain(text: str) -> list[str]:
     """Return the problems of a DNS subdomain, such as the name of most objects."""
     return _subdomain(text, "characters")
+
+
+def api_group(text: str) -> list[str]:
+    """Return the problems of the API group of a custom resource, which is a domain with a dot."""
+    return dns_subdomain(text) or ([] if "." in text else ["should be a domain with at least one dot"])
 
 
 def wildcard_subdomain(text: str) -> list[str]:

@@ -16,6 +16,7 @@ from ocf.objects.manifest import Manifest
 __all__ = [
     "ABSENT",
     "OwnedPath",
+    "declared_fields",
     "dropped_fields",
     "is_below",
     "owned_fields",
@@ -126,6 +127,21 @@ def dropped_fields(fields: Manifest, desired: Any, above: OwnedPath = ()) -> Ite
             yield from owned_fields({name: inner}, above)
         else:
             yield from dropped_fields(inner, child, (*above, name))
+
+
+def declared_fields(fields: Manifest, desired: Any) -> Manifest:
+    """Return the part of a `fieldsV1` that an object declares.
+
+    Example:
+        >>> declared_fields({"f:spec": {"f:replicas": {}, "f:strategy": {"f:type": {}}}}, {"spec": {"replicas": 2}})
+        {'f:spec': {'f:replicas': {}}}
+    """
+    declared: Manifest = {}
+    for name, inner in fields.items():
+        child = desired if name == SELF else _child(desired, name)
+        if child is not ABSENT:
+            declared[name] = declared_fields(inner, child)
+    return declared
 
 
 def undeclared_fields(desired: Any, other: Any, fields: Manifest | None, above: OwnedPath = ()) -> Iterator[OwnedPath]:

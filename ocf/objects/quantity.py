@@ -140,6 +140,38 @@ class Quantity:
         nano = milli * _MICRO
         return cls(nano, _in_powers_of_1024(nano) if binary else _in_powers_of_1000(nano))
 
+    def __add__(self, other: "Quantity") -> "Quantity":
+        """Return the exact sum, in the notation of this quantity, or of the other one if this is zero.
+
+        Raises:
+            QuantityError: If the API would cut the sum: with a binary suffix, at 2^63-1.
+
+        Example:
+            >>> sizes = [Quantity.parse(text) for text in ("500Mi", "1.5Gi", "24Mi")]
+            >>> str(sum(sizes, Quantity.parse(0)))
+            '2060Mi'
+        """
+        return self._plus(other, 1) if other.__class__ is Quantity else NotImplemented
+
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        """Return the exact difference, as `+` does.
+
+        Example:
+            >>> str(Quantity.parse("2") - Quantity.parse("500m"))
+            '1500m'
+        """
+        return self._plus(other, -1) if other.__class__ is Quantity else NotImplemented
+
+    def _plus(self, other: "Quantity", sign: int) -> "Quantity":
+        nano = self.nano + sign * other.nano
+        _, _, suffix = _parts((self if self.nano else other).written)
+        if suffix in _BITS:
+            if abs(nano) > _LARGEST_BINARY:
+                term = f"{self} {'+' if sign > 0 else '-'} {other}"
+                raise QuantityError(f"{term} is more than the API allows with a binary suffix, 2^63-1")
+            return type(self)(nano, _in_powers_of_1024(nano))
+        return type(self)(nano, _in_powers_of_1000(nano, scientific=suffix not in _POWERS))
+
     @property
     def value(self) -> int:
         """The number as an integer, rounded away from zero and limited to 64 bits."""

@@ -13,7 +13,11 @@ from typing import Any, Final
 from ocf.objects.manifest import Manifest
 from ocf.objects.paths import get_field
 
-__all__ = ["redacted"]
+__all__ = ["GENERATED", "redacted"]
+
+GENERATED: Final = "(generated)"
+"""Shown in place of a value that is generated once, and that no tool knows. It is not base64, so no Secret has it."""
+
 
 _SECRET_FIELDS: Final = ("data", "stringData")
 # `kubectl apply` stores the last applied object in this annotation.
@@ -52,7 +56,7 @@ def redacted(manifest: Manifest) -> Manifest:
 
 def _hidden(values: Any) -> Any:
     if isinstance(values, dict):
-        return {key: _digest(value) for key, value in values.items()}
+        return {key: value if value == GENERATED else _digest(value) for key, value in values.items()}
     return _digest(values)
 
 

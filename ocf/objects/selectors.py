@@ -15,7 +15,7 @@ from ocf.errors import FieldProblem, ManifestError
 from ocf.objects.label_requirements import Requirement, SelectorOperator, shown
 from ocf.objects.selector_parser import SUBJECT, read_requirements
 
-__all__ = ["FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"]
+__all__ = ["FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity", "selects"]
 
 _OPERATORS: Final = {
     "In": SelectorOperator.IN,
@@ -143,6 +143,28 @@ _TERM: Final = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
 _EQUALITY: Final = re.compile(r"!=|==?")
 _VALUE: Final = re.compile(r"(?:[^\\=]|\\[\\,=])*")
 _ESCAPE: Final = re.compile(r"\\(.)")
+
+
+def selects(selector: str | Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
+    """Return whether a label selector selects an object with these labels.
+
+    Args:
+        selector: Its text, `app=web,tier in (front,back)`, or its object form as in a manifest. An empty one selects
+            every object, and None, a missing one, selects none.
+        labels: The labels; None for none.
+
+    Raises:
+        ManifestError: If the selector is invalid.
+
+    Example:
+        >>> pod = {"metadata": {"labels": {"app": "web", "tier": "back"}}}
+        >>> selects("app=web,!canary", pod["metadata"].get("labels"))
+        True
+        >>> selects({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["front"]}]}, {"tier": "back"})
+        False
+    """
+    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else LabelSelector.of(selector)
+    return parsed.matches(labels or {})
 
 
 def parse_field_selector(text: str) -> tuple[FieldTerm, ...]:

@@ -44,14 +44,14 @@ def format_time(instant: datetime, fraction: Fraction = Fraction.NONE) -> str:
         fraction: The digits to show; by default whole seconds, as `metav1.Time`.
 
     Raises:
-        OverflowError: If the instant lies outside of the years 1 to 9999 in UTC.
+        ValueError: If the instant lies outside of the years 1 to 9999 in UTC.
 
     Example:
         >>> at = datetime(2026, 1, 31, 12, 0, 0, 999_999, tzinfo=UTC)
         >>> format_time(at), format_time(at, Fraction.MILLISECONDS)
         ('2026-01-31T12:00:00Z', '2026-01-31T12:00:00.999Z')
     """
-    return instant.astimezone(UTC).isoformat("T", fraction).replace("+00:00", "Z")
+    return _in_utc(instant, instant.isoformat()).isoformat("T", fraction).replace("+00:00", "Z")
 
 
 def format_micro_time(instant: datetime) -> str:
@@ -83,7 +83,12 @@ def parse_time(text: str) -> datetime:
         >>> parse_time("2026-01-31T12:00:00Z")
         datetime.datetime(2026, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)
     """
-    return datetime.fromisoformat(text).astimezone(UTC)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        # Python's text depends on its version.
+        raise ValueError(f'parsing time "{text}": not a time such as 2026-01-31T12:00:00Z') from None
+    return _in_utc(found, text)
 
 
 def parse_rfc3339(
@@ -101,7 +106,8 @@ def parse_rfc3339(
         optional_seconds: Whether seconds may be missing, as CEL's `date-time` values allow.
 
     Raises:
-        ValueError: If the text does not have this form, or names a day that does not exist; worded as in Go.
+        ValueError: If the text does not have this form, or names a day that does not exist; worded as in Go. Or if it
+            lies outside of the years 1 to 9999 in UTC, which Go accepts.
 
     Example:
         >>> parse_rfc3339("2026-01-31T13:00:00+01:00").astimezone(UTC)
@@ -121,7 +127,9 @@ def parse_rfc3339(
         raise ValueError(f'parsing time "{text}": {"month" if year else "year"} out of range')
     if not 1 <= day <= monthrange(year, month)[1]:
         raise ValueError(f'parsing time "{text}": day out of range')
-    return datetime.fromisoformat(text)
+    found = datetime.fromisoformat(text)
+    _in_utc(found, text)
+    return found
 
 
 def parse_micro_time(text: str) -> datetime:
@@ -143,6 +151,13 @@ def parse_micro_time(text: str) -> datetime:
     if len(match["fraction"] or "") != _MICROSECONDS:
         raise _unparsed(text, _MICRO_TIME_LAYOUT, text[_WHOLE_SECONDS:], ".000000")
     return parse_rfc3339(text, comma=True)
+
+
+def _in_utc(instant: datetime, text: str) -> datetime:
+    try:
+        return instant.astimezone(UTC)
+    except (OverflowError, ValueError):  # the second one for a time without a zone
+        raise ValueError(f'parsing time "{text}": outside of the years 1 to 9999 in UTC') from None
 
 
 def _unparsed(text: str, layout: str, rest: str, part: str) -> ValueError:

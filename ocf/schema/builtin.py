@@ -355,6 +355,11 @@ def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
     return _builtin(group, version, kind)
 
 
+def is_builtin_group(group: str) -> bool:
+    """Return whether the API server serves built-in kinds of a group; empty is the core group."""
+    return any(one == group for one, _, _ in _rows())
+
+
 def builtin_versions(resource: ApiResource) -> list[ApiResource]:
     """Return the built-in kinds with the name of a kind, in all groups and versions."""
     found = (_builtin(*key) for key in _rows() if key[2] == resource.kind)

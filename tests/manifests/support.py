@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from kubernetes.client import V1Condition
-from pydantic import BaseModel
-
 from ocf.component import Builder, Component
 from ocf.manifests import Installation, InstallOptions
 from ocf.manifests.install_options import Project
 from ocf.objects import Manifest
 from ocf.primitives import configmap
 from ocf.runtime.admission import Webhook
-from ocf.runtime.crds import Conversion, CRDVersion, Scope, VersionedResource, crd
+from ocf.runtime.crds import CamelModel, Conversion, CRDVersion, CustomResource, Scope, VersionedResource
 from ocf.runtime.operator import Operator, OwnerType
 
 __all__ = ["PROJECT", "installation"]
@@ -25,38 +22,37 @@ PROJECT = Project(
 )
 
 
-class ShopSpec(BaseModel):
+class ShopSpec(CamelModel):
     """What a shop sells, in `{{braces}}`."""
 
     motto: str = "open"
 
 
-class ShopStatus(BaseModel):
-    conditions: list[V1Condition] = []
-
-
-class Shop(BaseModel):
+class Shop(CustomResource[ShopSpec], group="example.com", version="v1"):
     """A shop."""
 
-    metadata: dict[str, Any] = {}
     spec: ShopSpec = ShopSpec()
-    status: ShopStatus | None = None
 
 
-def components(shop: Shop) -> Component:
-    metadata = {"name": shop.metadata["name"], "namespace": shop.metadata.get("namespace", "default")}
-    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"motto": shop.spec.motto}}
-    return Builder("web", condition_type="WebReady").with_resource(configmap.Builder(settings).build()).build()
+class ClusterShop(Shop, group="example.com", version="v1", kind="Shop", scope=Scope.CLUSTER):
+    """A shop."""
 
 
-class OldShopSpec(BaseModel):
+class OldShopSpec(CamelModel):
     slogan: str = "open"
 
 
-class OldShop(BaseModel):
+class OldShop(CustomResource[OldShopSpec], group="example.com", version="v1alpha1", kind="Shop", condition=""):
     """A shop, as it was."""
 
     spec: OldShopSpec = OldShopSpec()
+
+
+def components(shop: Shop) -> Component:
+    web = Builder("web", owner=shop.key, condition_type="WebReady")
+    if not shop.metadata.namespace:
+        web = web.with_namespace("default")
+    return web.with_resource(configmap.Builder({"data": {"motto": shop.spec.motto}})).build()
 
 
 def _versions() -> VersionedResource:
@@ -81,21 +77,20 @@ def installation(
         converting: Whether shops have two versions.
         options: Options of the installation.
     """
-    scope = Scope.CLUSTER if cluster_scoped else Scope.NAMESPACED
-    definition = crd("example.com", CRDVersion("v1", Shop), scope=scope)
+    model = ClusterShop if cluster_scoped else Shop
     metadata = {"name": "corner"} if cluster_scoped else {"name": "corner", "namespace": "town"}
     owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"motto": "open"}}
     operator = Operator(
         name="shops",
-        owner=OwnerType.of(Shop, _versions() if converting else definition),
+        owner=OwnerType.of(model, _versions() if converting else None),
         components=components,
         abnormal_conditions=["Degraded"],
         published_conditions=["Ready", "Degraded"],
-        webhooks=[Webhook.of(Shop, definition, defaulters=[lambda shop: shop])] if webhooks else [],
+        webhooks=[Webhook.of(model, defaulters=[lambda shop: shop])] if webhooks else [],
     )
     return Installation(
         operator,
-        [components(Shop.model_validate(owner))],
+        [components(model.model_validate(owner))],
         InstallOptions(**{"project": PROJECT, **options}),
         [owner],
     )

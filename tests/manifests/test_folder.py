@@ -4,16 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.manifests import differences
-from ocf.manifests.folder import NOTE, is_generated
+from ocf.manifests.folder import generated_for, note
 
-TREES = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["", "x: 1\n", f"# {NOTE}\nx: 2\n"]))
+TREES = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["", "x: 1\n", f"# {note('shops')}\nx: 2\n"]))
 
 
 @given(wanted=TREES, found=TREES)
 def test_a_folder_is_current_exactly_if_every_file_is_and_none_is_left_over(
     wanted: dict[str, str], found: dict[str, str]
 ) -> None:
-    left_over = {path for path, text in found.items() if path not in wanted and is_generated(text)}
+    left_over = {path for path, text in found.items() if path not in wanted and generated_for(text)}
     outdated = {path for path, text in wanted.items() if found.get(path) != text}
 
     assert {each.path for each in differences(wanted, found)} == left_over | outdated

@@ -1,10 +1,12 @@
 """The border between manifests and the client's models."""
 
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import pytest
 from kubernetes.aio.client import V2HorizontalPodAutoscaler as AioHPA
 from kubernetes.client import (
+    V1Condition,
     V1Deployment,
     V1ObjectMeta,
     V1ResourceRequirements,
@@ -211,6 +213,41 @@ def test_a_copied_model_is_equal_and_shares_nothing() -> None:
     copied.spec.max_replicas = 9
     copied.metadata.labels = {"a": "b"}  # type: ignore[union-attr]  # set above
     assert original == model()
+
+
+class Part(BaseModel):
+    name: str
+    resources: V1ResourceRequirements | None = None
+
+
+class Shop(BaseModel):
+    parts: Annotated[list[Part], "by name"] | None = None
+    conditions: Annotated[list[V1Condition] | None, "by type"] = None
+
+
+class TestListsWithAnnotations:
+    """What an annotation says about a list changes nothing in how its entries are read."""
+
+    def test_a_missing_field_of_an_entry_is_zero(self) -> None:
+        """Conditions of other operators may have neither reason nor time of their last transition.
+
+        Reported as https://github.com/siderolabs/cluster-api-bootstrap-provider-talos/issues/243 and
+        https://github.com/operator-framework/helm-operator-plugins/issues/449.
+        """
+        condition = {"type": "Ready", "status": "True", "message": "It runs"}
+        (read_condition,) = read_live({"kind": "Shop", "conditions": [condition]}, Shop).conditions or []
+        assert (read_condition.reason, read_condition.message) == ("", "It runs")
+        assert read_condition.last_transition_time == datetime(1, 1, 1, tzinfo=UTC)
+
+    def test_a_number_in_a_quantity_field_of_an_entry_reads_as_text(self) -> None:
+        live = {"kind": "Shop", "parts": [{"name": "a"}, {"name": "b", "resources": {"limits": {"cpu": 1}}}]}
+        parts = read_live(live, Shop).parts or []
+        assert parts[1].resources is not None
+        assert parts[1].resources.limits == {"cpu": "1"}
+
+    def test_a_wrong_type_of_an_entry_is_named(self) -> None:
+        with pytest.raises(ManifestError, match=r"parts\[1\]\.name: must be a valid string, got 5"):
+            read_live({"kind": "Shop", "parts": [{"name": "a"}, {"name": 5}]}, Shop)
 
 
 def test_a_number_in_a_quantity_field_of_a_live_custom_resource_reads_as_text() -> None:

@@ -238,3 +238,49 @@ def test_a_quantity_survives_pickling() -> None:
     quantity = Quantity.parse("1024Mi")
 
     assert str(pickle.loads(pickle.dumps(quantity))) == "1Gi"  # noqa: S301 - our own bytes
+
+
+class TestSums:
+    """Exact, unlike sums of `milli`, which is limited to 64 bits: from 8Pi on, 1 000 times a number does not fit.
+
+    https://github.com/kubernetes/kubernetes/pull/141305: a projection of each summand saturates, or wraps.
+    """
+
+    @given(st.lists(st.integers(-(10**15), 10**15), max_size=6), st.booleans())
+    def test_a_sum_is_that_of_the_numbers(self, numbers: list[int], binary: bool) -> None:
+        total = sum((Quantity.from_milli(one, binary=binary) for one in numbers), Quantity.parse(0))
+        assert total == Quantity.from_milli(sum(numbers))
+        assert Quantity.parse(str(total)) == total
+
+    @given(st.integers(-(10**15), 10**15), st.integers(-(10**15), 10**15))
+    def test_a_difference_undoes_a_sum(self, first: int, second: int) -> None:
+        one, other = Quantity.from_milli(first), Quantity.from_milli(second, binary=True)
+        assert one + other - other == one
+
+    @pytest.mark.parametrize(
+        ("left", "right", "text"),
+        [
+            pytest.param("1Gi", "500M", "1573741824", id="binary, which is not a whole number of kibibytes"),
+            pytest.param("500M", "1Gi", "1573741824", id="decimal"),
+            pytest.param("0", "1Gi", "1Gi", id="the notation of the other one, if this is zero"),
+            pytest.param("512Mi", "512Mi", "1Gi", id="canonical"),
+            pytest.param("1e3", "1e3", "2e3", id="exponents"),
+            pytest.param("100m", "900m", "1", id="whole"),
+            pytest.param("7Pi", "900Ti", "8068Ti", id="beyond the range of thousandths"),
+            pytest.param("9E", "1E", "10E", id="decimal, beyond 64 bits"),
+        ],
+    )
+    def test_the_notation_is_that_of_the_left_one(self, left: str, right: str, text: str) -> None:
+        assert str(Quantity.parse(left) + Quantity.parse(right)) == text
+
+    @pytest.mark.parametrize(("left", "right"), [("7Ei", "1Ei"), ("7Ei", "9E")])
+    def test_what_the_api_would_cut_is_an_error(self, left: str, right: str) -> None:
+        with pytest.raises(QuantityError, match=r"is more than the API allows with a binary suffix, 2\^63-1"):
+            _ = Quantity.parse(left) + Quantity.parse(right)
+
+    @pytest.mark.parametrize("other", [1, 0.5, "1Gi", None])
+    def test_nothing_else_is_added(self, other: Any) -> None:
+        with pytest.raises(TypeError):
+            _ = Quantity.parse(1) + other
+        with pytest.raises(TypeError):
+            _ = Quantity.parse(1) - other

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
-from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector, selector_identity
+from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector, selector_identity, selects
 
 keys = st.sampled_from(["a", "b", "in", "example.com/c"])
 values = st.sampled_from(["", "x", "y", "notin"])
@@ -308,3 +308,27 @@ class TestFieldSelector:
         text = ",".join(f"{path}{operator}{value.translate(escapes)}" for path, operator, value in terms)
 
         assert parse_field_selector(text) == tuple(FieldTerm(*term) for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "expected"),
+    [
+        ("", {}, True),
+        ("", None, True),
+        ({}, None, True),
+        (None, {"app": "web"}, False),
+        ("app=web", {"app": "web"}, True),
+        ("app=web", None, False),
+        ("app!=web", None, True),
+        ({"matchLabels": {"app": "web"}}, {"app": "web", "b": "c"}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, {"app": "web"}, False),
+    ],
+)
+def test_selects_in_both_forms(selector: Any, labels: dict[str, str] | None, expected: bool) -> None:
+    assert selects(selector, labels) is expected
+
+
+@pytest.mark.parametrize("selector", ["app in", {"matchExpressions": [{"key": "app", "operator": "Has"}]}])
+def test_an_invalid_selector_is_an_error(selector: Any) -> None:
+    with pytest.raises(ManifestError):
+        selects(selector, {"app": "web"})
