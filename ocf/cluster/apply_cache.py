@@ -9,8 +9,9 @@ It also keeps when an object was last written, with which desired state, and how
 since then, to detect another controller that insists on other values. Losing that costs a few writes before the fight
 is detected again.
 
-It keeps which fields of a status the API server does not store, and why it refuses a status. Losing that costs one
-write, and an event, for each affected owner.
+It keeps what was sent of a status that the API server stores otherwise or not at all: conditions that the definition of
+the owner cannot hold are known only here. Losing that costs one write for each affected owner, and their grace periods
+begin anew. What the definition of a kind cannot hold, and why a status was refused, is kept to report it once.
 
 Finally it keeps, in a few bytes for each object, in which version and for which desired state the object was last in
 sync: as long as both are the same, the object need not be compared again. Losing that costs one comparison.
@@ -20,11 +21,13 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from ocf.objects import ObjectKey
 
-__all__ = ["ApplyCache", "LastWrite", "Rewrites", "UnstoredStatus"]
+__all__ = ["ApplyCache", "LastWrite", "Rewrites", "StatusLimits"]
+
+SharedT = TypeVar("SharedT")
 
 Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 """Field path to (value sent, value stored)."""
@@ -55,7 +58,7 @@ class LastWrite:
         reverts: The reverts of this desired state, by field.
         noticed: The fields of which the revert of this write was already detected.
         budgets: When each budget of writes that restore something is full again, by `Clock.elapsed`.
-        owner: Kind, namespace and name of the owner that it was written for, for messages about another owner.
+        owner: The owner that it was written for, for messages about another owner; None if there is none.
         sent_hash: Hash of what was sent, without the unstored fields, if `desired_hash` is of what was stored.
         unstored: The fields of it that the API server did not store, each as the keys of its path.
     """
@@ -66,24 +69,29 @@ class LastWrite:
     reverts: Mapping[str, Reverts] = field(default_factory=dict)
     noticed: frozenset[str] = frozenset()
     budgets: Mapping[str, timedelta] = field(default_factory=dict)
-    owner: str = ""
+    owner: ObjectKey | None = None
     sent_hash: bytes = b""
     unstored: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class UnstoredStatus:
-    """The last write of a status that was not stored as it was sent.
+class StatusLimits:
+    """What the definition of a kind cannot hold of the status that an operator writes, as far as it is known.
 
     Args:
-        version: The `resourceVersion` of the object after the write.
-        fields: The fields that were not stored, each as the keys of its path.
-        sent: The status that was sent, without these fields.
+        in_object: Whether the status is a part of the object, because there is no subresource for it.
+        dropped: The fields that are not stored, each as the keys of its path; no keys for the whole status.
+        required: The fields without which no status is stored, and which the operator does not set.
+        filled: The fields that each condition must have beside those of `metav1.Condition`.
     """
 
-    version: str
-    fields: frozenset[tuple[str, ...]]
-    sent: Mapping[str, Any]
+    in_object: bool = False
+    dropped: frozenset[tuple[str, ...]] = frozenset()
+    required: frozenset[tuple[str, ...]] = frozenset()
+    filled: frozenset[str] = frozenset()
+
+
+_NO_LIMITS: Final = StatusLimits()
 
 
 class _Claim(NamedTuple):
@@ -116,10 +124,22 @@ class ApplyCache:
     )
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
-    _unstored: OrderedDict[tuple[str, str], UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
+    _limits: dict[tuple[str, str, str], StatusLimits] = field(default_factory=dict, init=False, repr=False)
     _refusals: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict, init=False, repr=False)
     _reserved: Mapping[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False)
     _conditions: OrderedDict[str, dict[str, _Claim]] = field(default_factory=OrderedDict, init=False, repr=False)
+    _shared: dict[type, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def shared(self, kind: type[SharedT]) -> SharedT:
+        """Return the one object of a class that all reconciles share, in the memory of the process.
+
+        Args:
+            kind: The class; it is called without arguments the first time.
+        """
+        if kind not in self._shared:
+            self._shared[kind] = kind()
+        found: SharedT = self._shared[kind]
+        return found
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
         """Return the fields of an object that the server stored differently.
@@ -206,28 +226,21 @@ class ApplyCache:
         """
         self._writes.pop((key, manager), None)
 
-    def unstored_status(self, uid: str, manager: str) -> UnstoredStatus | None:
-        """Return the last write of an object's status that was not stored as it was sent; None if there is none.
+    def status_limits(self, operator: str, api_version: str, kind: str) -> StatusLimits:
+        """Return what the definition of a kind cannot hold of the status that an operator writes.
 
         Args:
-            uid: The object's uid.
-            manager: The field manager that wrote.
+            operator: Name of the operator.
         """
-        return self._unstored.get((uid, manager))
+        return self._limits.get((operator, api_version, kind), _NO_LIMITS)
 
-    def note_unstored_status(self, uid: str, manager: str, write: UnstoredStatus | None) -> None:
-        """Record the last write of an object's status.
+    def note_status_limits(self, operator: str, api_version: str, kind: str, limits: StatusLimits) -> None:
+        """Replace what is known of the definition of a kind; there are as many entries as kinds of owners.
 
         Args:
-            uid: The object's uid.
-            manager: The field manager that wrote.
-            write: The write; None if the status was stored as it was sent.
+            operator: Name of the operator.
         """
-        self._unstored.pop((uid, manager), None)
-        if write is not None:
-            self._unstored[uid, manager] = write
-            while len(self._unstored) > self.limit:
-                self._unstored.popitem(last=False)
+        self._limits[operator, api_version, kind] = limits
 
     def is_new_refusal(self, uid: str, manager: str, reason: str) -> bool:
         """Record why the API server has refused an object's status; return whether the last reason was another one.

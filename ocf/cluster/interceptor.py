@@ -133,12 +133,20 @@ class InterceptingCluster:
         return stored
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create an object, evict a pod, or bind a pod to a node."""
         stored: Manifest = await self.intercept(
             _about(Verb.CREATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
-            lambda: self._inner.create(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run),
+            lambda: self._inner.create(
+                manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run, strict=strict
+            ),
         )
         return stored
 

@@ -5,13 +5,16 @@ implementation raises `ocf.errors.ApiError` or one of its subclasses and nothing
 it is given, and what it returns belongs to the caller.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.owner_references import controller_of
 
 __all__ = [
     "DEFAULT_DELETE_OPTIONS",
@@ -106,6 +109,11 @@ class ListOptions:
         field_selector: A field selector. Every kind can be selected by `metadata.name` and `metadata.namespace`, some
             kinds also by the fields listed in
             https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
+        controller: Only objects whose controller, in their owner references, has this uid; empty for all objects. No
+            selector of the API server can select them: a cache has an index of them, and any other cluster lists what
+            the other options select. A page may have fewer objects than `limit` then, or none.
+        metadata_only: Whether `metadata` suffices. A cache may hold no more of an object; any other cluster returns it
+            as a whole.
         limit: The maximum number of objects in the page; 0 requests one page with all objects.
         continue_token: The token of the previous page; empty for the first page. All pages are of the resource version
             of the first one.
@@ -114,6 +122,8 @@ class ListOptions:
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    controller: str = ""
+    metadata_only: bool = False
     limit: int = 0
     continue_token: str = ""
 
@@ -198,6 +208,25 @@ class ObjectList:
     resource_version: str
     continue_token: str = ""
     remaining_item_count: int | None = None
+
+    def controlled_by(self, uid: str) -> ObjectList:
+        """Return the page with only the objects that a controller controls.
+
+        Args:
+            uid: The uid of the controller; empty returns the page as it is.
+
+        Example:
+            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": "1"}
+            >>> owned = {"metadata": {"name": "a", "ownerReferences": [owner | {"controller": True}]}}
+            >>> page = ObjectList((owned, {"metadata": {"name": "b"}}), "7")
+            >>> [found["metadata"]["name"] for found in page.controlled_by("1").items]
+            ['a']
+        """
+        if not uid:
+            return self
+        # The number of objects that remain is that of all of them.
+        items = tuple(live for live in self.items if (found := controller_of(live)) is not None and found.uid == uid)
+        return replace(self, items=items, remaining_item_count=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +342,13 @@ class Cluster(Protocol):
         ...
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create an object, evict a pod, or bind a pod to a node.
 
@@ -322,6 +357,8 @@ class Cluster(Protocol):
             field_manager: As of the class.
             subresource: As of the class; `EVICTION` and `BINDING` are for pods.
             dry_run: As of the class.
+            strict: Whether a field that the API server does not know is an error, as in an apply. Otherwise it is left
+                out.
 
         Returns:
             The object as stored; a Status for a subresource.

@@ -15,9 +15,10 @@ from typing import Final
 
 from ocf.errors import ApiError, BadRequestError, InvalidError, StatusCause
 
-__all__ = ["as_client_error", "is_namespace_ending", "without_values"]
+__all__ = ["as_client_error", "is_definition_ending", "is_namespace_ending", "without_values"]
 
 _INTERNAL: Final = 500
+_DEFINITION_ENDING: Final = "not allowed while custom resource definition is terminating"
 _BEGINNINGS: Final = (
     "failed to create typed patch object (",
     "failed to create typed live object (",
@@ -42,8 +43,8 @@ def as_client_error(error: ApiError) -> ApiError:
     """Return a client error in place of a 500 that was caused by the request; a retry does not help.
 
     Returns:
-        For such a 500, an `InvalidError` with the same message and code, or a `BadRequestError` with the reason
-        `RequestEntityTooLarge`; every other error unchanged.
+        For such a 500, an `InvalidError` with the same code and message, its problems in order, or a `BadRequestError`
+        with the reason `RequestEntityTooLarge`; every other error unchanged.
 
     Example:
         >>> from ocf.errors import api_error
@@ -52,11 +53,21 @@ def as_client_error(error: ApiError) -> ApiError:
         'InvalidError'
     """
     if error.code == _INTERNAL and not error.reason and error.message.startswith(_BEGINNINGS):
-        return InvalidError(error.message, code=error.code, causes=error.causes, retry_after=error.retry_after)
+        message = _in_order(error.message)
+        return InvalidError(message, code=error.code, causes=error.causes, retry_after=error.retry_after)
     if error.code == _INTERNAL and not error.reason and error.message.startswith(_TOO_LARGE):
         reason = "RequestEntityTooLarge"
         return BadRequestError(error.message, code=error.code, reason=reason, retry_after=error.retry_after)
     return error
+
+
+def _in_order(message: str) -> str:
+    """Return a message with the problems of an object in order: a map of Go gives them, in another order each time.
+
+    It may leave some of them out, those beside or below a field that it does not know.
+    """
+    head, lists, problems = message.partition("errors:\n")
+    return f"{head}{lists}{chr(10).join(sorted(problems.splitlines()))}" if lists else message
 
 
 def is_namespace_ending(error: BaseException | None) -> bool:
@@ -73,6 +84,19 @@ def is_namespace_ending(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, ApiError):
         error = error.__cause__
     return error is not None and any(cause.reason == "NamespaceTerminating" for cause in error.causes)
+
+
+def is_definition_ending(error: BaseException | None) -> bool:
+    """Return whether an error is that the definition of a kind is being deleted, after its objects.
+
+    Only its text differs from that of a missing right.
+
+    Example:
+        >>> from ocf.errors import ForbiddenError
+        >>> is_definition_ending(ForbiddenError("create not allowed while custom resource definition is terminating"))
+        True
+    """
+    return isinstance(error, ApiError) and error.message.endswith(_DEFINITION_ENDING)
 
 
 # Texts of the types of field errors, k8s.io/apimachinery/pkg/util/validation/field, by the reason of the cause.

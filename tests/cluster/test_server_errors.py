@@ -28,6 +28,18 @@ def test_a_500_for_an_invalid_request_is_an_invalid_error(message: str) -> None:
     assert (error.code, error.message) == (500, message)
 
 
+def test_the_problems_of_an_apply_are_in_order() -> None:
+    """The API server gives them in another order each time."""
+    head, problems = (
+        "failed to create typed patch object (a/b; v1, Kind=Pod): errors:",
+        ["  .spec.b: x", "  .spec.a: x"],
+    )
+    messages = {
+        as_client_error(api_error("\n".join([head, *each]), code=500)).message for each in (problems, problems[::-1])
+    }
+    assert messages == {f"{head}\n  .spec.a: x\n  .spec.b: x"}
+
+
 @pytest.mark.parametrize(
     ("message", "code", "reason"),
     [

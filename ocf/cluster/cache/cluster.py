@@ -2,20 +2,20 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.cache.informer import Informer, InformerState
-from ocf.cluster.cache.keys import NamespacedName, WatchScope
+from ocf.cluster.cache.keys import NamespacedName, WatchScope, sent_key
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.serialization import CacheEntry, unpack
-from ocf.cluster.cache.subscriptions import CacheChange, Subscription
+from ocf.cluster.cache.subscriptions import CacheChange, OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
-from ocf.cluster.cache.transform import reduction
+from ocf.cluster.cache.transform import NeedsContent, reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
@@ -29,7 +29,7 @@ from ocf.cluster.protocol import (
     WatchEvent,
     WatchOptions,
 )
-from ocf.errors import ConfigError, ManifestError, NotFoundError
+from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.manifest import split_api_version
 
@@ -60,6 +60,8 @@ class CachedCluster:
             all entries.
         ignored_fields: With `keeps_manager`: fields whose owners are kept in any case, `spec.replicas`.
         max_objects: The maximum number of objects of one informer; None for no limit.
+        needs_content: Kinds of which only the metadata is held, except of objects for which the function returns True,
+            and of those that were read. The first list that needs more has all of the kind held as a whole.
         timing: Delays, idle timeout and relist interval, and the clock.
 
     Raises:
@@ -85,7 +87,7 @@ class CachedCluster:
         0 True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (independent settings, by keyword)
         self,
         cluster: Cluster,
         *,
@@ -94,6 +96,7 @@ class CachedCluster:
         keeps_manager: Callable[[str], bool] | None = None,
         ignored_fields: Collection[str] = (),
         max_objects: int | None = None,
+        needs_content: Mapping[tuple[str, str], NeedsContent] | None = None,
         timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = cluster
@@ -101,10 +104,11 @@ class CachedCluster:
         self._per_namespace = per_namespace
         self._reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
         self._max_objects = max_objects
+        self._needs_content = needs_content or {}
         self._timing = timing or CacheTiming()
         self._informers: dict[tuple[str, str, str], Informer] = {}
         """Informers by `WatchScope`, which equals a tuple of its fields."""
-        self._missing_kinds = MissingKinds(cluster, self._timing)
+        self.missing_kinds: Final = MissingKinds(cluster, self._timing)
         self._users: Counter[WatchScope] = Counter()
         """How many have retained an informer."""
         self._ending: set[asyncio.Task[None]] = set()
@@ -127,7 +131,7 @@ class CachedCluster:
         self._informers.clear()
         self._of_kind.clear()
         await asyncio.gather(*(informer.close() for informer in informers), *self._ending)
-        await self._missing_kinds.close()
+        await self.missing_kinds.close()
 
     @property
     def apply_cache(self) -> ApplyCache:
@@ -238,7 +242,7 @@ class CachedCluster:
                 yield change.event()
 
     async def changes(
-        self, api_version: str, kind: str, *, namespace: str = "", on_served: Callable[[], object] | None = None
+        self, api_version: str, kind: str, *, namespace: str = "", on_served: OnServed | None = None
     ) -> AsyncGenerator[CacheChange, None]:
         """Report the same as `subscribe`, with packed objects, for a subscriber that ignores most changes.
 
@@ -246,7 +250,7 @@ class CachedCluster:
             api_version: Group and version.
             namespace: Only this namespace; empty for all namespaces.
             on_served: Called when the API server serves the kind again after it did not, or after it may not have: no
-                change need follow, since no object may exist yet.
+                change need follow, since no object may exist yet. See `Subscription`.
         """
         if (api_version, kind) in self._uncached:
             raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")
@@ -283,16 +287,18 @@ class CachedCluster:
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object from memory, or its Scale from the cluster."""
         informer = None if subresource else self._informer_for(key.api_version, key.kind, key.namespace)
+        _require_served(informer)
         if informer is None or not (informer.synced or await informer.ready()):
             _require_served(informer)
             return await self._cluster.get(key, subresource=subresource)
         name = (key.namespace, key.name)
-        if informer.store.is_stale(name):
+        if informer.store.is_stale(name) or informer.store.lacks_content(name):
             found: Manifest | None = await informer.read(name)
         else:
             entry = informer.store.get(name)
             found = unpack(entry) if entry is not None else None
         if found is None:
+            informer.store.ask_for(name)
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
         return found
 
@@ -328,29 +334,30 @@ class CachedCluster:
         The cluster answers a request for a page, and a field selector with other fields than `metadata.name` and
         `metadata.namespace`. From the resource version of an answer from memory, a watch misses none of its objects.
         """
-        informer = self._informer_for(api_version, kind, options.namespace)
-        selection = ListFilter.parse(options.label_selector, options.field_selector)
         in_pages = options.limit > 0 or options.continue_token
-        if informer and selection and not in_pages and (informer.synced or await informer.ready()):
-            return await informer.select(options.namespace, selection)
+        informer = None if in_pages else self._informer_for(api_version, kind, options.namespace)
+        selection = ListFilter.parse(options.label_selector, options.field_selector)
+        if informer and selection and (informer.synced or await informer.ready()):
+            found = await informer.select(selection, options)
+            if found is not None:
+                return found
         _require_served(informer)
         return await self._cluster.list(api_version, kind, options)
 
     async def entries(
         self, api_version: str, kind: str
     ) -> Sequence[tuple[NamespacedName, CacheEntry | Manifest]] | None:
-        """Return all objects of a kind as the cache holds them, for `Projection`.
+        """Return all objects of a kind as the cache holds them, for `Projection`; None if it has to be listed.
 
-        Args:
-            api_version: Group and version.
-
-        Returns:
-            The entries, which change with each version of their object; in place of a stale one, the object as read
-            from the cluster. None if the kind has to be listed from the cluster.
+        An entry changes with each version of its object; in place of a stale one is the object as the cluster has it.
         """
         informer = self._informer_for(api_version, kind, "")
         if informer is None or not (informer.synced or await informer.ready()):
             _require_served(informer)
+            return None
+        if any(entry.metadata_only for _, entry in informer.store.unordered()):
+            informer.store.ask_for_all()
+            informer.relist_if_due()
             return None
         read = {name: await informer.read(name) for name in informer.store.stale()}
         entries = [each for each in informer.store.unordered() if each[0] not in read]
@@ -377,11 +384,19 @@ class CachedCluster:
         return await self._write(key, sent, subresource, dry_run=dry_run)
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create an object, and cache the answer; or evict or bind a pod, which the next read asks the cluster for."""
         key = self._written(manifest)
-        sent = self._cluster.create(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
+        sent = self._cluster.create(
+            manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run, strict=strict
+        )
         if subresource is None or dry_run or key is None:
             return await self._write(key, sent, subresource, dry_run=dry_run)
         with self._in_flight_write(key) as write:
@@ -434,8 +449,8 @@ class CachedCluster:
             return answer
 
     def _written(self, manifest: Manifest) -> ObjectKey | None:
-        """Return the key of a manifest to send, as `_key_of`; raise an error if its kind is known not to be served."""
-        key = _key_of(manifest)
+        """Return the key of a manifest to send, as `sent_key`; raise an error if its kind is known not to be served."""
+        key = sent_key(manifest)
         if key is not None:
             _require_served(self._started_informer(key))
         return key
@@ -462,9 +477,10 @@ class CachedCluster:
                 self._cluster,
                 scope,
                 self._timing,
-                missing_kinds=self._missing_kinds,
+                missing_kinds=self.missing_kinds,
                 reduce=self._reduce,
                 max_objects=self._max_objects,
+                needs_content=self._needs_content.get((scope.api_version, scope.kind)),
             )
             self._informers[scope] = informer
             self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
@@ -475,18 +491,6 @@ def _require_served(informer: Informer | None) -> None:
     """Raise the error of the last look for a kind that the cluster does not serve."""
     if informer is not None and informer.missing and (error := informer.error) is not None:
         raise error
-
-
-def _key_of(manifest: Manifest) -> ObjectKey | None:
-    """Return the key of a manifest, with an empty name if the cluster generates it; None if the manifest is invalid."""
-    try:
-        if (manifest.get("metadata") or {}).get("generateName") and not manifest["metadata"].get("name"):
-            unnamed = {**manifest, "metadata": {**manifest["metadata"], "name": "-"}}
-            key = ObjectKey.of(unnamed)
-            return ObjectKey(key.api_version, key.kind, "", key.namespace)
-        return ObjectKey.of(manifest)
-    except ManifestError:
-        return None
 
 
 def _without_managers(manifest: Manifest) -> Manifest:

@@ -12,7 +12,7 @@ the next list.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -22,12 +22,13 @@ from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.store import Store
-from ocf.cluster.cache.subscriptions import Subscription
+from ocf.cluster.cache.subscriptions import OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
-from ocf.cluster.cache.transform import Reduction
+from ocf.cluster.cache.transform import NeedsContent, Reduction
 from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
+from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.concepts.tracing import background_context
-from ocf.errors import ApiError, ConfigError, ExpiredError, NotFoundError, OcfError, ServerError
+from ocf.errors import ApiError, ConfigError, ExpiredError, ForbiddenError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 from ocf.objects.resource_versions import is_older
 
@@ -54,6 +55,9 @@ class InformerState:
         failures: The number of failed attempts in a row.
         problem: A message about the present error; empty if there is no error.
         missing: Whether the error is that the API server does not serve the kind; it is looked for from time to time.
+        unwatched: The error because of which no change is noticed, although the API server serves the kind: the objects
+            cannot be listed, or not be watched at all. It is named by its code and reason only, which do not change
+            from one attempt to the next; empty if changes are noticed.
     """
 
     api_version: str
@@ -65,6 +69,7 @@ class InformerState:
     failures: int
     problem: str
     missing: bool = False
+    unwatched: str = ""
 
 
 class _TooManyObjectsError(ConfigError):
@@ -82,6 +87,7 @@ class Informer:
         missing_kinds: Waits for the kind while the API server does not serve it.
         reduce: Removes from an object what is not cached; None caches the whole object.
         max_objects: The maximum number of cached objects; None for no limit.
+        needs_content: Which objects are cached with more than their metadata before they were read; None for all.
     """
 
     def __init__(
@@ -93,9 +99,10 @@ class Informer:
         missing_kinds: MissingKinds,
         reduce: Reduction | None,
         max_objects: int | None,
+        needs_content: NeedsContent | None = None,
     ) -> None:
         self.scope = scope
-        self.store = Store(reduce, self._notify)
+        self.store = Store(reduce, self._notify, needs_content)
         self.synced = False
         """Whether reads are answered from the cache."""
         self._cluster = cluster
@@ -114,11 +121,13 @@ class Informer:
         self._last_event_at = 0.0
         self._failures = 0
         self._error: Exception | None = None
+        self._unlisted = False
+        """Whether the last list failed; where only the watch does, lists show the changes."""
         self._may_be_new = False
         """Whether the kind may be served anew since the last list that succeeded.
 
-        The API server did not serve it, or has lost the version that the watch had reached: that of a definition that
-        was deleted and created again in between, or changed.
+        The API server did not serve it or let it be listed, or has lost the version that the watch had reached:
+        that of a definition that was deleted and created again in between, or changed.
         """
         self.problem = ""
         """A message about the present error; empty if there is no error."""
@@ -138,7 +147,22 @@ class Informer:
             failures=self._failures,
             problem=self.problem,
             missing=self.missing,
+            unwatched=self._unwatched,
         )
+
+    @property
+    def _unwatched(self) -> str:
+        """Why changes are not noticed; see `InformerState`.
+
+        Once the objects were listed, an outage ends by itself, and misses nothing; a right that was taken does not.
+        """
+        error = self._error
+        failing = self.problem and (not self.synced or (self._unlisted and isinstance(error, ForbiddenError)))
+        if error is None or self.missing or not (failing or self._ended):
+            return ""
+        # Texts of the API server may differ each time, and those of other errors contain anything.
+        code = f"HTTP {error.code}" if isinstance(error, ApiError) and error.code else type(error).__name__
+        return f"{code} {error.reason}" if isinstance(error, ApiError) and error.reason else code
 
     @property
     def missing(self) -> bool:
@@ -191,6 +215,7 @@ class Informer:
         Returns:
             The object; None if it does not exist.
         """
+        self.store.ask_for(name)
         snapshot = self.store.begin(name)
         try:
             page = await self._list_page(field_selector=f"metadata.name={name[1]}", namespace=name[0])
@@ -203,8 +228,16 @@ class Informer:
         self.relist_if_due()
         return page.items[0] if page.items else None
 
-    async def select(self, namespace: str, selection: ListFilter) -> ObjectList:
-        """Return the objects of a namespace (empty for all) that a filter selects; stale ones are read first."""
+    async def select(self, selection: ListFilter, options: ListOptions) -> ObjectList | None:
+        """Return the objects of a namespace (empty for all) that a filter selects; stale ones are read first.
+
+        Args:
+            options: The namespace, the controller, and whether metadata suffices.
+
+        Returns:
+            The objects; None if the content of one is not held, which it is from the next list on.
+        """
+        namespace, controller = options.namespace, options.controller
         read = {name: await self.read(name) for name in self.store.stale(namespace)}
         found = {
             name: manifest
@@ -218,22 +251,27 @@ class Informer:
         part = one_value[1].encode() if one_value is not None else b""
         candidates = [
             (name, entry)
-            for name, entry in self.store.unordered()
+            for name, entry in (self.store.controlled_by(controller) if controller else self.store.unordered())
             if part in entry.packed_labels and namespace in ("", name[0])
         ]
         for number, (name, entry) in enumerate(candidates, start=1):
             if name not in read and selection.matches(name, entry.labels if selection.needs_labels else {}):
+                if entry.metadata_only and not options.metadata_only:
+                    self.store.ask_for_all()
+                    self.relist_if_due()
+                    return None
                 found[name] = unpack(entry)
             if number % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-        return ObjectList(tuple(found[name] for name in sorted(found)), version)
+        # A stale one is not in the index as it was read.
+        return ObjectList(tuple(found[name] for name in sorted(found)), version).controlled_by(controller)
 
-    def subscribe(self, namespace: str, on_served: Callable[[], object] | None = None) -> Subscription:
+    def subscribe(self, namespace: str, on_served: OnServed | None = None) -> Subscription:
         """Add a subscription; the caller removes it with `unsubscribe`.
 
         Args:
             namespace: Only changes in this namespace; empty for all namespaces.
-            on_served: Called when the API server serves the kind again after it did not, or after it may not have.
+            on_served: See `Subscription`.
         """
         subscription = Subscription(self.store, namespace, on_served)
         self._subscriptions[subscription] = None
@@ -284,21 +322,26 @@ class Informer:
             retry_at_once = isinstance(self._error, ExpiredError | _VeryShortWatchError)
             if self._failures > (1 if retry_at_once else 0) and not self._ended:
                 if self.missing:
-                    await self._missing_kinds.served(self.scope, self._failures)
+                    await self._missing_kinds.served(self.scope[:2], self._failures)
                     continue
                 retry_after = self._error.retry_after if isinstance(self._error, ApiError) else None
                 await self._timing.sleep(self._timing.delay(self._failures, retry_after))
 
     async def _list_and_watch(self) -> None:
         """List if necessary, and watch until the watch ends."""
-        if self._must_list or self._is_due or self._failures >= _LIST_AFTER_FAILURES:
-            await self._list()
-        else:
-            await self._check_version()
-        if self._may_be_new:
-            self._may_be_new = False
-            for on_served in [each.on_served for each in self._subscriptions if each.on_served is not None]:
-                on_served()
+        try:
+            with requests_for(Purpose.CACHE):
+                if self._must_list or self._is_due or self._failures >= _LIST_AFTER_FAILURES:
+                    await self._list()
+                else:
+                    await self._check_version()
+        except Exception:
+            self._unlisted = True
+            raise
+        if self._may_be_new or self._unlisted:
+            # The list after an outage shows no more than the present objects.
+            failed, self._may_be_new, self._unlisted = not self._may_be_new, False, False
+            self._report_served(failed=failed)
         version, began = self.store.version, self._timing.monotonic()
         try:
             await self._watch()
@@ -311,7 +354,12 @@ class Informer:
         if self.store.version == version and self._timing.monotonic() - began < self._timing.longest_delay:
             raise _VeryShortWatchError("the watch ended early and without an event")
 
+    def _report_served(self, *, failed: bool = False) -> None:
+        for on_served in [each.on_served for each in self._subscriptions if each.on_served is not None]:
+            on_served(failed=failed)
+
     def _fail(self, error: Exception) -> None:
+        watched = not self._unwatched
         self._failures += 1
         self._error = error
         # What the informer itself calls expired has no code.
@@ -335,6 +383,9 @@ class Informer:
                 # A kind that the cluster does not serve may be an optional one.
                 _log.log(logging.INFO if isinstance(error, NotFoundError) else logging.WARNING, "%s", problem)
             self.problem = problem
+        self._may_be_new = self._may_be_new or bool(self._unwatched)
+        if watched and self._unwatched:
+            self._report_served()
         if isinstance(error, _TooManyObjectsError):
             self._end()
         self._first_outcome.set()

@@ -3,9 +3,10 @@
 import sys
 from typing import NamedTuple, TypeAlias
 
-from ocf.objects import Manifest
+from ocf.errors import ManifestError
+from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["NamespacedName", "WatchScope", "namespaced_name"]
+__all__ = ["NamespacedName", "WatchScope", "namespaced_name", "sent_key"]
 
 NamespacedName: TypeAlias = tuple[str, str]
 """Namespace (empty for a cluster-scoped object) and name."""
@@ -35,3 +36,15 @@ def namespaced_name(manifest: Manifest) -> NamespacedName:
     metadata = manifest["metadata"]
     # Many objects share a namespace, so its text is kept once.
     return sys.intern(str(metadata.get("namespace") or "")), str(metadata["name"])
+
+
+def sent_key(manifest: Manifest) -> ObjectKey | None:
+    """Return the key of a manifest, with an empty name if the cluster generates it; None if the manifest is invalid."""
+    try:
+        if (manifest.get("metadata") or {}).get("generateName") and not manifest["metadata"].get("name"):
+            unnamed = {**manifest, "metadata": {**manifest["metadata"], "name": "-"}}
+            key = ObjectKey.of(unnamed)
+            return ObjectKey(key.api_version, key.kind, "", key.namespace)
+        return ObjectKey.of(manifest)
+    except ManifestError:
+        return None

@@ -8,14 +8,15 @@ grows up to `CacheTiming.longest_delay`, however many kinds are missing.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ocf.concepts.tracing import background_context
-from ocf.errors import NotFoundError
+from ocf.errors import ApiError, NotFoundError
 
 if TYPE_CHECKING:
-    from ocf.cluster.cache.keys import WatchScope
     from ocf.cluster.cache.timing import CacheTiming
     from ocf.cluster.protocol import Cluster
 
@@ -41,19 +42,42 @@ class MissingKinds:
         self._cluster = cluster
         self._timing = timing
         # In order of arrival, so that runs in virtual time are the same each time.
-        self._missing: dict[WatchScope, _Missing] = {}
+        self._missing: dict[_Missing, tuple[str, str]] = {}
+        """Who waits for a kind, with the kind."""
         self._task: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._planned_for: int | None = None
         """The number of looks that the present delay is for; None while no delay goes on."""
 
-    async def served(self, scope: WatchScope, looks: int) -> None:
+    async def served_of(self, kinds: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return which kinds the API server serves now; those of a failed request are not among them."""
+        found: set[tuple[str, str]] = set()
+        for kind in sorted(kinds):
+            with suppress(ApiError):
+                await self._cluster.is_namespaced(*kind)
+                found.add(kind)
+        return found
+
+    async def until_served(self, api_version: str, kind: str) -> bool:
+        """Wait until the API server serves a kind, however often it cannot be asked; return whether it did not."""
+        looks = 0
+        while True:
+            try:
+                await self._cluster.is_namespaced(api_version, kind)
+            except ApiError:
+                looks += 1
+                await self.served((api_version, kind), looks)
+            else:
+                return looks > 0
+
+    async def served(self, kind: tuple[str, str], looks: int) -> None:
         """Wait until a kind may be served: a look has found it, or has failed for another reason.
 
         Args:
             looks: How often in a row it was not served, at least 1.
         """
-        missing = self._missing[scope] = _Missing(looks)
+        missing = _Missing(looks)
+        self._missing[missing] = kind
         if self._task is None or (self._planned_for or 0) > looks:
             # A kind that has just been named is looked for soon, and the others with it.
             self._stop()
@@ -61,9 +85,7 @@ class MissingKinds:
         try:
             await missing.found.wait()
         finally:
-            # An informer that was stopped may end after the next one of its kind has begun.
-            if self._missing.get(scope) is missing:
-                del self._missing[scope]
+            del self._missing[missing]
             if not self._missing:
                 self._stop()
 
@@ -81,18 +103,18 @@ class MissingKinds:
 
     async def _look(self) -> None:
         while self._missing:
-            self._planned_for = min(each.looks for each in self._missing.values())
+            self._planned_for = min(each.looks for each in self._missing)
             await self._timing.sleep(self._timing.delay(self._planned_for))
             self._planned_for = None
             looked_for = dict(self._missing)
-            kinds = dict.fromkeys((scope.api_version, scope.kind) for scope in looked_for)
+            kinds = dict.fromkeys(looked_for.values())
             # At once, so that the client answers all of them from one request.
             answers = await asyncio.gather(
                 *(self._cluster.is_namespaced(*kind) for kind in kinds), return_exceptions=True
             )
             absent = {kind for kind, answer in zip(kinds, answers, strict=True) if isinstance(answer, NotFoundError)}
-            for scope, missing in looked_for.items():
-                if (scope.api_version, scope.kind) in absent:
+            for missing, kind in looked_for.items():
+                if kind in absent:
                     missing.looks += 1
                 else:
                     missing.found.set()

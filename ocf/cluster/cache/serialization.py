@@ -31,6 +31,8 @@ class CacheEntry:
         controller: Its controller, so that finding the owner of a changed object does not unpack it; None for none.
         orphans: Whether its deletion may orphan its dependents: it was requested, or the watch has not shown the whole
             deletion. The garbage collector removes their owner references then.
+        orphaning: Whether it was seen that this was requested.
+        metadata_only: Whether it has nothing but the metadata of the object.
     """
 
     packed: bytes
@@ -39,6 +41,8 @@ class CacheEntry:
     version: str
     controller: ControllerReference | None
     orphans: bool = False
+    orphaning: bool = False
+    metadata_only: bool = False
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -66,6 +70,7 @@ def pack(manifest: Manifest) -> CacheEntry:
         version=str(metadata.get("resourceVersion") or ""),
         controller=controller_of(manifest),
         orphans=orphans_dependents(manifest),
+        orphaning=orphans_dependents(manifest),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, orphans_dependents, pack, unpack
-from ocf.cluster.cache.transform import Reduction
+from ocf.cluster.cache.transform import NeedsContent, Reduction, metadata_of
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.objects import Manifest
 from ocf.objects.resource_versions import is_newer, is_older, number_of
@@ -70,12 +70,23 @@ class Store:
     Args:
         reduce: Removes from an object what is not cached; None caches the whole object.
         changed: Called with namespace and name of every object that was added, changed or removed.
+        needs_content: Which objects are held with more than their metadata before they were read; None for all.
     """
 
-    def __init__(self, reduce: Reduction | None, changed: Callable[[NamespacedName], None]) -> None:
+    def __init__(
+        self,
+        reduce: Reduction | None,
+        changed: Callable[[NamespacedName], None],
+        needs_content: NeedsContent | None = None,
+    ) -> None:
         self._reduce = reduce
         self._changed = changed
+        self._needs_content = needs_content
+        self._asked: set[NamespacedName] = set()
+        """Objects whose content was read, or looked for, since the last list; earlier, if that had them."""
         self._entries: dict[NamespacedName, CacheEntry] = {}
+        self._controlled: dict[str, set[NamespacedName]] = {}
+        """The objects of each controller, by its uid."""
         self._absent: dict[NamespacedName, str] = {}
         """Versions at which objects did not exist; kept while an older state may still arrive."""
         self._stale_marks: dict[NamespacedName, _StaleMark] = {}
@@ -105,6 +116,25 @@ class Store:
         """Return all objects, in no particular order; the caller does not wait while reading them."""
         return self._entries.items()
 
+    def controlled_by(self, uid: str) -> list[tuple[NamespacedName, CacheEntry]]:
+        """Return the objects whose controller has a uid, in no particular order."""
+        return [(name, self._entries[name]) for name in self._controlled.get(uid, ())]
+
+    def lacks_content(self, name: NamespacedName) -> bool:
+        """Return whether only the metadata of an object is held."""
+        entry = self._entries.get(name)
+        return entry is not None and entry.metadata_only
+
+    def ask_for(self, name: NamespacedName) -> None:
+        """Hold the content of an object from its next state on."""
+        if self._needs_content is not None:
+            self._asked.add(name)
+
+    def ask_for_all(self) -> None:
+        """Hold the content of all objects; those that lack it have to be listed again."""
+        self._needs_content = None
+        self.relist_reason = "the content of objects is read of which only the metadata is held"
+
     def is_stale(self, name: NamespacedName) -> bool:
         """Return whether the object must be read from the cluster."""
         return name in self._stale_marks
@@ -116,6 +146,8 @@ class Store:
     def clear(self) -> None:
         """Forget all objects."""
         self._entries.clear()
+        self._asked.clear()
+        self._controlled.clear()
         self._absent.clear()
         self._stale_marks.clear()
 
@@ -134,6 +166,7 @@ class Store:
         version = (metadata.get("resourceVersion") or "", metadata.get("uid") or "")
         same = entry is not None and entry.version and (entry.version, entry.uid) == version
         if entry is not None and same:
+            self._complete(entry, manifest)
             return name, entry
         packed = self._packed(manifest)
         # What happened between the deletion and this list was not seen.
@@ -150,14 +183,15 @@ class Store:
             name for name in self._changed_while_listing or () if is_newer(self._known_version(name) or "", version)
         }
         self._changed_while_listing = None
+        self._asked &= listed.keys()
         self._absent = {name: at for name, at in self._absent.items() if name in kept}
         self._stale_marks = {name: mark for name, mark in self._stale_marks.items() if mark.listing == self._listing}
         for name in self._entries.keys() - listed.keys() - kept:
-            self._entries.pop(name).orphans = True
+            self._drop(name).orphans = True
             self._changed(name)
         for name, entry in listed.items():
             if name not in kept and self._entries.get(name) is not entry:
-                self._entries[name] = entry
+                self._put(name, entry)
                 self._changed(name)
         self.version = version
         self._epoch += 1
@@ -173,7 +207,7 @@ class Store:
         entry, known = self._entries.get(name), self._known_version(name)
         if entry is not None and entry.uid == uid and orphans_dependents(event.object):
             # Also if the answer to a write of ours was newer than this state.
-            entry.orphans = True
+            entry.orphans = entry.orphaning = True
         # A deletion is final, whatever its version: some servers send the last version that the object had.
         ends = event.type is EventType.DELETED and entry is not None and bool(uid) and entry.uid == uid
         if not self._advance(version, lenient=ends):
@@ -236,6 +270,8 @@ class Store:
         elif known is not None:
             if is_newer(version, known):
                 self._set(name, manifest, version)
+            elif version == known and name in self._entries:
+                self._complete(self._entries[name], manifest)
         elif snapshot.epoch != self._epoch and not is_newer(version, self.version):
             # A list in between did not contain it: it was deleted, or created after the list began.
             self.mark_stale(snapshot)
@@ -329,18 +365,49 @@ class Store:
         if manifest is not None:
             self._absent.pop(name, None)
             before, entry = self._entries.get(name), self._packed(manifest)
-            if before is not None and before.uid == entry.uid and before.orphans:
-                entry.orphans = True
-            self._entries[name] = entry
+            if before is not None and before.uid == entry.uid:
+                entry.orphans, entry.orphaning = entry.orphans or before.orphans, entry.orphaning or before.orphaning
+            self._put(name, entry)
             self._changed(name)
             return
         if name in self._in_flight or is_older(self.version, version):
             self._absent[name] = version
-        if self._entries.pop(name, None) is not None:
+        if name in self._entries:
+            self._drop(name)
             self._changed(name)
 
+    def _put(self, name: NamespacedName, entry: CacheEntry) -> None:
+        """Set the entry of an object, also in the index of controllers."""
+        before = self._entries.get(name)
+        if before is not None and before.controller != entry.controller:
+            self._drop(name)
+        self._entries[name] = entry
+        if entry.controller is not None:
+            self._controlled.setdefault(entry.controller.uid, set()).add(name)
+
+    def _drop(self, name: NamespacedName) -> CacheEntry:
+        """Remove the entry of an object that is known, also from the index of controllers."""
+        entry = self._entries.pop(name)
+        if entry.controller is not None:
+            names = self._controlled[entry.controller.uid]
+            names.discard(name)
+            if not names:
+                del self._controlled[entry.controller.uid]
+        return entry
+
     def _packed(self, manifest: Manifest) -> CacheEntry:
-        return pack(self._reduce(manifest) if self._reduce is not None else manifest)
+        reduced = self._reduce(manifest) if self._reduce is not None else manifest
+        if self._needs_content is None or namespaced_name(manifest) in self._asked or self._needs_content(manifest):
+            return pack(reduced)
+        entry = pack(metadata_of(reduced))
+        entry.metadata_only = True
+        return entry
+
+    def _complete(self, entry: CacheEntry, manifest: Manifest) -> None:
+        """Add the content to an entry of the same version that lacks it, if it is held now."""
+        if entry.metadata_only:
+            packed = self._packed(manifest)
+            entry.packed, entry.metadata_only = packed.packed, packed.metadata_only
 
     def _forget_absences(self) -> None:
         """Drop the absences of objects of which no older state can arrive."""

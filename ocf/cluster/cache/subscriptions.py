@@ -8,16 +8,16 @@ by is in the entries.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType, WatchEvent
 
-__all__ = ["CacheChange", "Subscription"]
+__all__ = ["CacheChange", "OnServed", "Subscription"]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,10 +54,28 @@ class CacheChange:
         entry.orphans = entry.orphans or event.type is EventType.DELETED
         return cls(event.type, namespaced_name(event.object), entry, old)
 
+    @property
+    def version(self) -> str:
+        """The version of the object after it happened; empty if it is gone."""
+        return "" if self.type is EventType.DELETED else self.entry.version
+
+    def followed_by(self, later: CacheChange) -> CacheChange:
+        """Return this change and a later one of the same object as one; `old` is None if it is not one modification."""
+        both = {self.type, later.type} == {EventType.MODIFIED}
+        return CacheChange(later.type, later.name, later.entry, self.old if both else None)
+
     def event(self) -> WatchEvent:
         """Return the change with unpacked objects, as copies for the caller."""
         old = unpack(self.old) if self.old is not None else None
         return WatchEvent(self.type, unpack(self.entry), old=old)
+
+
+class OnServed(Protocol):
+    """Called when a kind may be served anew."""
+
+    def __call__(self, *, failed: bool = False) -> object:
+        """See `Subscription`."""
+        ...
 
 
 class Subscription:
@@ -65,10 +83,13 @@ class Subscription:
 
     Args:
         namespace: Only changes in this namespace; empty for all namespaces.
-        on_served: Called when the API server serves the kind again after it did not, or after it may not have.
+        on_served: Called when the API server serves the kind again after it did not, or after it may not have, and when
+            the kind begins to be `unwatched`; with
+            `failed=True` after an outage, in which the definition may have been replaced: only who has failed because
+            of the former one may need to know.
     """
 
-    def __init__(self, store: Store, namespace: str = "", on_served: Callable[[], object] | None = None) -> None:
+    def __init__(self, store: Store, namespace: str = "", on_served: OnServed | None = None) -> None:
         self.on_served: Final = on_served
         self._store = store
         self._namespace = namespace

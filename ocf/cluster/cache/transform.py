@@ -1,4 +1,4 @@
-"""Reduction of objects before they are cached: managedFields entries that the operator does not read are removed.
+"""Reduction of objects before they are cached: what the operator does not read is removed.
 
 `metadata.managedFields` is often a third of an object. To find drift, the operator reads its own entry, and in the
 entries of other managers only the owners of its ignored fields.
@@ -11,10 +11,18 @@ from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, fields_path, restricted
 from ocf.objects.paths import parse_path
 
-__all__ = ["Reduction", "reduction"]
+__all__ = ["NeedsContent", "Reduction", "metadata_of", "reduction"]
 
 Reduction: TypeAlias = Callable[[Manifest], Manifest]
 """Returns a reduced copy of an object; the object itself is not changed."""
+
+NeedsContent: TypeAlias = Callable[[Manifest], bool]
+"""Returns whether an object is cached as a whole before it was read; of others there is only the metadata."""
+
+
+def metadata_of(manifest: Manifest) -> Manifest:
+    """Return only what identifies an object, and its metadata."""
+    return {name: manifest[name] for name in ("apiVersion", "kind", "metadata") if name in manifest}
 
 
 def reduction(keeps_manager: Callable[[str], bool], ignored_fields: Collection[str] = ()) -> Reduction:

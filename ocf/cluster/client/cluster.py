@@ -25,6 +25,7 @@ from ocf.cluster.protocol import (
     WatchEvent,
     WatchOptions,
 )
+from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 
@@ -66,7 +67,7 @@ class ApiServerCluster:
         apply_cache: ApplyCache | None = None,
     ) -> None:
         self._connection = Connection(config, timeout=request_timeout, idle_timeout=watch_timeout + request_timeout)
-        self._discovery = Discovery(lambda path: self._connection.send(HttpRequest("GET", path)))
+        self._discovery = Discovery(self._discovered)
         self._watch_timeout = watch_timeout
         self._apply_cache = apply_cache if apply_cache is not None else ApplyCache()
 
@@ -125,6 +126,10 @@ class ApiServerCluster:
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
         return self._apply_cache
 
+    async def _discovered(self, path: str) -> Manifest:
+        with requests_for(Purpose.DISCOVERY):
+            return await self._connection.send(HttpRequest("GET", path))
+
     async def is_namespaced(self, api_version: str, kind: str) -> bool:
         """Return whether the objects of a kind are in namespaces."""
         return (await self._discovery.find(api_version, kind)).namespaced
@@ -160,7 +165,7 @@ class ApiServerCluster:
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
         answer = await self._send(api_version, kind, None, lambda resource: requests.listing(resource, options))
-        return read_list(answer, api_version, kind)
+        return read_list(answer, api_version, kind).controlled_by(options.controller)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report what happens to the objects of a kind.
@@ -207,13 +212,19 @@ class ApiServerCluster:
         return await self._send(*type_of(manifest, subresource), subresource, build)
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create an object, evict a pod, or bind a pod to a node."""
 
         def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.create(
-                resource, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
+                resource, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run, strict=strict
             )
 
         return await self._send(*type_of(manifest, subresource), subresource, build)

@@ -6,8 +6,10 @@ The caller would get an error for a write that succeeded. A repeated read would 
 whether it still needs the result. So the retries of the pool are switched off.
 
 A watch keeps a connection for as long as it is open, so watches would use up any limit of the pool, and then nothing
-could be requested. The pool has no limit: only requests are counted, and watches are limited by the open files of the
-process. Other defaults of the HTTP library that change what is sent or accepted are set here, too.
+could be requested. The pool has no limit: only requests are counted, those of each purpose by themselves, and watches
+are limited by the open files of the process.
+
+Other defaults of the HTTP library that change what is sent or accepted are set here, too.
 
 Errors of the HTTP library are converted here: a request without an answer raises a `ServerError` with code 0, with the
 error of the library as its cause.
@@ -18,6 +20,7 @@ import errno
 import os
 import socket
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -37,6 +40,7 @@ from ocf.cluster.client.requests import HttpRequest, request_span, response_attr
 from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.tls import TlsContexts
+from ocf.cluster.request_purpose import Purpose, current_purpose
 from ocf.concepts.open_files import open_files_hint
 from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
 from ocf.errors import ApiError, ConfigError, ManifestError, ServerError, api_error
@@ -46,7 +50,7 @@ from ocf.objects.json_values import encode_json
 __all__ = ["MAX_REQUESTS", "Connection", "Resolver", "Stream"]
 
 MAX_REQUESTS: Final = 100
-"""Requests of a connection at the same time; watches do not count.
+"""Requests of a connection at the same time for each purpose; watches do not count.
 
 As many as kube-apiserver 1.36 allows on the one connection of a client with HTTP/2, such as client-go.
 """
@@ -101,7 +105,7 @@ class Connection:
         self._resolver = Resolver()
         self._closed = False
         self._streams: set[Stream] = set()
-        self._slots = asyncio.Semaphore(MAX_REQUESTS)
+        self._slots: defaultdict[Purpose, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(MAX_REQUESTS))
         self._timeout = timeout
         self._idle_timeout = idle_timeout
 
@@ -157,16 +161,18 @@ class Connection:
     @asynccontextmanager
     async def _slot(self, request: HttpRequest, deadline: float) -> AsyncIterator[None]:
         """Wait until the request may be sent; the caller sends it in the block."""
+        purpose = current_purpose()
+        slots = self._slots[purpose]
         try:
             async with asyncio.timeout_at(deadline):
-                await self._slots.acquire()
+                await slots.acquire()
         except TimeoutError as error:
-            problem = f"time is up; {MAX_REQUESTS} other requests of this client had no answer yet"
+            problem = f"time is up; {MAX_REQUESTS} other requests of this client for {purpose} had no answer yet"
             raise ServerError(f"{request}: not sent: {problem}, see whether the API server is slow") from error
         try:
             yield
         finally:
-            self._slots.release()
+            slots.release()
 
     async def _open(self, request: HttpRequest, timeouts: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request and return its answer; raise the error of an answer that is not 2xx."""
@@ -189,7 +195,7 @@ class Connection:
         except (TypeError, ValueError) as error:
             # The credentials are not a valid header. An invalid address is a ValueError of the library, and is caught
             # before.
-            raise bad_request(f"{request}: cannot be sent: {error}") from error
+            raise bad_request(f"{request}: cannot be sent: the credentials are not a valid header") from error
         annotate_span(response_attributes, answer.status)
         if answer.status in _OK:
             return answer

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from ocf.cluster.client.paths import DiscoveredResource, group_path
 from ocf.cluster.protocol import Subresource
-from ocf.errors import NotFoundError, ServerError
+from ocf.errors import NoKindMatchError, NotFoundError, ServerError
 from ocf.objects import Manifest
 
 __all__ = ["Discovery", "read_resources"]
@@ -102,7 +102,8 @@ class Discovery:
             resources = await _result_of(self._request(api_version))
         if _has(resources, kind, subresource):
             return resources[kind]
-        raise NotFoundError(_missing(resources, api_version, kind, subresource), code=_NOT_FOUND, reason="NotFound")
+        error = NotFoundError if kind in resources else NoKindMatchError
+        raise error(_missing(resources, api_version, kind, subresource), code=_NOT_FOUND, reason="NotFound")
 
     def forget(self, api_version: str) -> None:
         """Drop the cached resources of a group version; the next call requests them again."""

@@ -116,6 +116,7 @@ def create(
     field_manager: str,
     subresource: Subresource | None,
     dry_run: bool,
+    strict: bool,
 ) -> HttpRequest:
     """Build the request to create an object, which may have a `generateName` in place of a name, or a subresource."""
     if subresource is not None:
@@ -130,7 +131,8 @@ def create(
     return HttpRequest(
         "POST",
         home_path(resource, str(namespace or ""), f"new {resource.kind}"),
-        _write_query(field_manager, dry_run=dry_run),
+        # By default the API server drops a field that it does not know, with a warning.
+        (*_write_query(field_manager, dry_run=dry_run), *((("fieldValidation", "Strict"),) if strict else ())),
         manifest,
     )
 

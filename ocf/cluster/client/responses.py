@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from ocf.cluster.protocol import EventType, ObjectList, WatchEvent
 from ocf.cluster.server_errors import as_client_error
-from ocf.errors import ApiError, NotFoundError, ServerError, StatusCause, api_error
+from ocf.errors import ApiError, NoKindMatchError, ServerError, StatusCause, api_error
 from ocf.objects import Manifest
 
 __all__ = [
@@ -37,7 +37,7 @@ _SUBJECT: Final = ("name", "group", "kind", "uid")
 _EVENT_TYPES: Final[Mapping[str, EventType]] = EventType.__members__
 
 
-class UnknownPathError(NotFoundError):
+class UnknownPathError(NoKindMatchError):
     """The path does not exist on the server (404), as opposed to the object.
 
     The discovered resources are out of date.

@@ -206,6 +206,10 @@ class TestList:
         assert await env.names(label_selector="owner=o042") == ["w42"]
         assert compared == [{"owner": "o042"}]
 
+    async def test_a_page_watches_nothing(self, env: Env) -> None:
+        await env.cached.list("v1", "Pod", ListOptions(limit=2))
+        assert env.cached.informers_of("v1", "Pod") == ()
+
     async def test_pages_come_from_the_cluster(self, filled: Env) -> None:
         first = await filled.cached.list("apps/v1", "Deployment", ListOptions(limit=2))
         second = await filled.cached.list("apps/v1", "Deployment", ListOptions(continue_token=first.continue_token))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.cluster.protocol import Preconditions
 from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
 from ocf.objects import Manifest
@@ -216,13 +216,24 @@ class Run:
 
     async def read(self, name: str) -> None:
         try:
-            found: State = (await self.env.cached.get(self.env.key(name)))["metadata"]["resourceVersion"]
+            live = await self.env.cached.get(self.env.key(name))
         except NotFoundError:
-            found = None
-        self.check(name, found)
+            self.check(name, None)
+            return
+        assert "spec" in live
+        self.check(name, live["metadata"]["resourceVersion"])
+
+    async def read_metadata(self, _: str) -> None:
+        """List what needs no content, so that it may be held without."""
+        options = ListOptions(metadata_only=True)
+        page = await self.env.cached.list(self.env.api_version, self.env.kind, options)
+        present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
+        for name in NAMES:
+            self.check(name, present.get(name))
 
     async def read_all(self, _: str) -> None:
         page = await self.env.cached.list(self.env.api_version, self.env.kind)
+        assert all("spec" in item for item in page.items)
         present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
         for name in NAMES:
             self.check(name, present.get(name))
@@ -286,6 +297,7 @@ ACTIONS = (
     Run.wait,
     Run.read,
     Run.read_all,
+    Run.read_metadata,
 )
 # These steps would wait for a pending answer.
 _WRITES = {
@@ -295,16 +307,20 @@ _WRITES = {
 SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES)), max_size=30)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(schedule=SCHEDULES)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(schedule=SCHEDULES, metadata_only=st.booleans())
 @pytest.mark.promise("cache-laws")
 def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(
-    env_type: type[Env], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]]
+    env_type: type[Env], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]], *, metadata_only: bool
 ) -> None:
-    """Whatever other clients write, and however the connection delays, loses and repeats events or breaks."""
+    """Whatever other clients write, and however the connection delays, loses and repeats events or breaks.
+
+    Also where only the metadata of an object is held until it is read.
+    """
 
     async def run_test() -> None:
-        env = env_type()
+        kind = (env_type.api_version, env_type.kind)
+        env = env_type(needs_content={kind: lambda _: False}) if metadata_only else env_type()
         async with env.cached:
             run = Run(env)
             await run.remember()

@@ -1,6 +1,8 @@
 """The store keeps the newest known state of each object."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ocf.cluster import WatchEvent
 from ocf.cluster.cache.keys import NamespacedName
@@ -552,3 +554,52 @@ def test_clearing_drops_all_objects(store: Store) -> None:
     store.clear()
 
     assert (len(store), store.stale()) == (0, [])
+
+
+def controlled(version: str, name: str, controller: str) -> Manifest:
+    manifest = web(version, uid=name, name=name)
+    if controller:
+        reference = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": controller}
+        manifest["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    return manifest
+
+
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["event", "delete", "list", "answer", "absent", "clear"]),
+            st.sampled_from(["a", "b", "c"]),
+            st.sampled_from(["", "owner-1", "owner-2"]),
+        ),
+        max_size=30,
+    )
+)
+def test_the_index_of_controllers_has_what_a_scan_finds(steps: list[tuple[str, str, str]]) -> None:
+    store, version = Store(None, lambda _: None), 10
+    fill(store, str(version))
+    for step, name, controller in steps:
+        version += 1
+        manifest = controlled(str(version), name, controller)
+        match step:
+            case "event":
+                store.take(WatchEvent(EventType.MODIFIED, manifest))
+            case "delete":
+                store.take(WatchEvent(EventType.DELETED, manifest))
+            case "list":
+                fill(store, str(version), manifest)
+            case "clear":
+                store.clear()
+            case _:
+                snapshot = store.begin(("shop", name))
+                if step == "answer":
+                    store.found(snapshot, manifest)
+                else:
+                    store.missed(snapshot, str(version))
+                store.end(snapshot)
+        for uid in ("owner-1", "owner-2", "owner-3"):
+            scanned = {
+                found
+                for found in store.unordered()
+                if found[1].controller is not None and found[1].controller.uid == uid
+            }
+            assert set(store.controlled_by(uid)) == scanned

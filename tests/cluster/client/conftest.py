@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from ocf.cluster.client import ApiServerCluster, RestConfig
-from tests.support import stop_server
+from tests.support import serving_locally
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -102,14 +102,8 @@ async def server() -> AsyncIterator[Server]:
         server.answer("GET", path, {"kind": "APIResourceList", "apiVersion": "v1", "resources": resources})
     app = web.Application(client_max_size=2**24)
     app.router.add_route("*", "/{path:.*}", server.respond)
-    # A handler ends when its client disconnects; the server does not wait for it.
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.01)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    server.url = f"http://{host}:{port}"
-    yield server
-    await stop_server(runner)
+    async with serving_locally(app) as server.url:
+        yield server
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from ocf.cluster.client.connection import Connection, Resolver
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import LineBuffer
 from ocf.errors import ApiError, BadRequestError, ServerError
-from tests.support import stop_server
+from tests.support import serving_locally
 
 if TYPE_CHECKING:
     from tests.cluster.client.conftest import Server
@@ -49,11 +49,8 @@ async def other() -> AsyncIterator[tuple[str, list[str]]]:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}", seen
-    await stop_server(runner)
+    async with serving_locally(app) as address:
+        yield address, seen
 
 
 # The Authorization header alone would not be sent to another host, but the body, the impersonated user and the client

@@ -9,7 +9,7 @@ import pytest
 
 from ocf.cluster import Subresource
 from ocf.cluster.client.discovery import Discovery, read_resources
-from ocf.errors import BadRequestError, NotFoundError, ServerError
+from ocf.errors import BadRequestError, NoKindMatchError, NotFoundError, ServerError
 
 _WEB = {"name": "webs", "namespaced": True, "kind": "Web"}
 _WEB_STATUS = {"name": "webs/status", "namespaced": True, "kind": "Web"}
@@ -123,7 +123,7 @@ class TestFind:
         discovery = Discovery(answers)
         outcomes = await asyncio.gather(*(discovery.find("v1", "Nope") for _ in range(20)), return_exceptions=True)
 
-        assert {type(outcome) for outcome in outcomes} == {NotFoundError}
+        assert {type(outcome) for outcome in outcomes} == {NoKindMatchError}
         assert len(answers.paths) == 2
 
     async def test_an_unknown_group_version_has_no_kinds(self) -> None:

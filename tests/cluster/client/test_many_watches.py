@@ -256,7 +256,7 @@ async def test_a_request_that_waits_too_long_is_not_sent_and_the_error_says_why(
         gate.opened.set()
     await connection.close()
 
-    advice = "100 other requests of this client had no answer yet, see whether the API server is slow"
+    advice = "100 other requests of this client for reconciles had no answer yet, see whether the API server is slow"
     assert str(caught.value) == f"POST /waits: not sent: time is up; {advice}"
     assert (caught.value.code, server.asked("/waits"), len(held)) == (0, [], MAX_REQUESTS)
 

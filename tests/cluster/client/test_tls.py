@@ -21,7 +21,7 @@ from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ConfigError, ServerError
-from tests.support import stop_server
+from tests.support import serving_locally
 
 if TYPE_CHECKING:
     from tests.cluster.client.conftest import Server
@@ -60,12 +60,9 @@ async def _serve(authority: trustme.CA, *names: str) -> AsyncIterator[TlsServer]
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", respond)
-    runner = web.AppRunner(app, shutdown_timeout=0.01)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    seen.port = runner.addresses[0][1]
-    yield seen
-    await stop_server(runner)
+    async with serving_locally(app, tls=context) as address:
+        seen.port = int(address.rpartition(":")[2])
+        yield seen
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from ocf.cluster import Subresource
-from ocf.errors import InvalidError
+from ocf.cluster import ListOptions, Subresource
+from ocf.errors import BadRequestError, InvalidError, NoKindMatchError, NotFoundError
+from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
     from tests.cluster.conformance.conftest import Env
@@ -255,6 +256,18 @@ async def test_an_undeclared_field_is_dropped_unless_it_is_applied(env: Env) -> 
     assert "colour" not in made
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_an_undeclared_field_is_rejected_by_a_strict_create(env: Env, *, dry_run: bool) -> None:
+    """The text of an apply that does not match the schema is another one, and so is its code."""
+    body: Any = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "strict", "namespace": env.namespace}}
+    with pytest.raises(BadRequestError, match=r'strict decoding error: unknown field "colour"'):
+        await env.cluster.create({**body, "colour": "red"}, field_manager="m", strict=True, dry_run=dry_run)
+    with pytest.raises(NotFoundError):
+        await env.cluster.get(ObjectKey.of(body))
+    made = await env.cluster.create({**body, "data": {"a": "1"}}, field_manager="m", strict=True)
+    assert made["data"] == {"a": "1"}
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "problem"),
     [
@@ -352,3 +365,33 @@ async def test_an_apply_with_a_repeated_owner_reference_is_rejected(env: Env) ->
     message = f"failed to create typed patch object (<namespace>/demo; /v1, Kind=ConfigMap): {problem}"
     with env.error(500, "", message, kind=InvalidError):
         await env.apply("us", "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        pytest.param("monitoring.example.org/v1", "Monitor", id="group"),
+        pytest.param("apps/v7", "Deployment", id="version"),
+        pytest.param("apps/v1", "Monitor", id="kind"),
+    ],
+)
+async def test_a_kind_that_is_not_served_is_told_from_an_object_that_does_not_exist(
+    env: Env, api_version: str, kind: str
+) -> None:
+    key = ObjectKey(api_version, kind, "demo", env.namespace)
+    metadata = {"name": key.name, "namespace": key.namespace}
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    for request in (
+        env.cluster.get(key),
+        env.cluster.list(api_version, kind, ListOptions(namespace=key.namespace)),
+        env.cluster.apply(manifest, field_manager="us"),
+        env.cluster.create(manifest, field_manager="us"),
+        env.cluster.delete(key),
+        env.cluster.is_namespaced(api_version, kind),
+    ):
+        with pytest.raises(NoKindMatchError) as unknown:
+            await request
+        assert (unknown.value.code, unknown.value.reason) == (404, "NotFound")
+    with pytest.raises(NotFoundError) as absent:
+        await env.cluster.get(ObjectKey("v1", "ConfigMap", "absent", env.namespace))
+    assert not isinstance(absent.value, NoKindMatchError)

@@ -200,3 +200,32 @@ async def test_a_list_in_another_version_shows_that_version(env: Env) -> None:
     ).items
 
     assert item["apiVersion"] == "conformance.example.com/v2"
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+async def test_only_what_a_controller_controls(env: Env, limit: int) -> None:
+    """By the uid alone: not by a name, and not by an owner reference that is not the controller's."""
+    owner = await env.create("ConfigMap", name="owner")
+    reference = f"apiVersion: v1, kind: ConfigMap, name: owner, uid: {owner['metadata']['uid']}"
+    earlier = "apiVersion: v1, kind: ConfigMap, name: owner, uid: 00000000-0000-0000-0000-000000000000"
+    references = {
+        "child": f"{{{reference}, controller: true}}",
+        "kept": f"{{{reference}}}",
+        "other": f"{{{earlier}, controller: true}}",
+        "two": f"{{{earlier}}}, {{{reference}, controller: true}}",
+    }
+    for name, text in references.items():
+        await env.create("ConfigMap", f"metadata: {{labels: {{app: {name}}}, ownerReferences: [{text}]}}", name)
+
+    uid, found, token = owner["metadata"]["uid"], [], ""
+    while True:
+        options = ListOptions(namespace=env.namespace, controller=uid, limit=limit, continue_token=token)
+        page = await env.cluster.list("v1", "ConfigMap", options)
+        found += [one["metadata"]["name"] for one in page.items]
+        token = page.continue_token
+        if not token:
+            break
+
+    assert found == ["child", "two"]
+    assert await env.names("ConfigMap", controller=uid, label_selector="app=two") == ["two"]
+    assert await env.names("ConfigMap", controller="nothing") == []

@@ -285,3 +285,15 @@ async def test_a_patch_may_be_to_another_version_of_the_kind(env: Env) -> None:
     live = await env.merge("HorizontalPodAutoscaler", "apiVersion: autoscaling/v1")
 
     assert live["apiVersion"] == "autoscaling/v2"
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Widget", "Gadget"])
+async def test_a_patch_that_names_another_uid_is_rejected_for_this_field(env: Env, kind: str) -> None:
+    """So a patch that is meant for an object that is gone never changes the next one of its name."""
+    made = await env.create(kind)
+    with pytest.raises(InvalidError) as caught:
+        await env.patch(kind, {"metadata": {"uid": "1-2-3", "labels": {"a": "b"}}}, patch_type=PatchType.MERGE)
+    # A real API server gives the same cause twice.
+    (cause,) = {*caught.value.causes}
+    assert (cause.field, cause.message) == ("metadata.uid", 'Invalid value: "1-2-3": field is immutable')
+    assert await env.get(kind) == made
