@@ -7,7 +7,7 @@ contain the value of a field, so they contain no secrets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -32,8 +32,12 @@ class Why(StrEnum):
     """Written: a list that we own has another order."""
     HANDED_OVER = "handed over"
     """Written: we gave up the ownership of an ignored field."""
+    GENERATED = "generated"
+    """Written: the object did not have a value that is generated once."""
     TAKEN_OVER = "taken over"
     """Written: we took over what a former writer has set, such as another component of the same owner."""
+    CLEARED = "cleared"
+    """Written: an edit sets a field to None that another writer has set."""
     ADOPTED = "adopted"
     """Written: the object existed, and another client had created it."""
     EQUAL = "equal"
@@ -44,10 +48,18 @@ class Why(StrEnum):
     """Skipped: another controller reverted our last writes, so the next write waits."""
     NOT_ADOPTED = "not adopted"
     """Skipped: another client has created the object, and it must not be adopted."""
+    NOT_OURS = "not ours"
+    """Skipped: another client has created the object, which the component only creates, and uses as it is."""
+    NOT_CREATED = "not created"
+    """Skipped: the object does not exist, and the component only updates it."""
     RECREATING = "recreating"
     """Skipped: the object is being deleted, to be created again."""
     NAMESPACE_ENDING = "namespace ending"
     """Skipped: the namespace of the object is being deleted, so nothing can be created in it."""
+    WAITING = "waiting"
+    """Skipped: other members of a rollout are changed before it."""
+    NOT_SERVED = "not served"
+    """Skipped: the API server does not serve the kind, and the resource is left out until it does."""
     FAILED = "failed"
     """The attempt failed."""
 
@@ -85,6 +97,8 @@ class Event:
         action: The action, `Update`.
         note: Human-readable sentence.
         type: `Normal`, or `Warning` if the user should act.
+        owner_version: Resource version of the owner that the event is about; empty if that is not known. Events that
+            differ only in it are equal, and one series.
     """
 
     owner: ObjectKey
@@ -94,6 +108,7 @@ class Event:
     action: str
     note: str
     type: str = "Normal"
+    owner_version: str = field(default="", compare=False)
 
 
 class Recorder(Protocol):

@@ -11,9 +11,10 @@ a resource converts them to models for the handlers of its author.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, runtime_checkable
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from ocf.concepts.data import Data
 from ocf.concepts.provenance import Provenance
@@ -28,22 +29,28 @@ from ocf.concepts.status import (
     SuspensionStatus,
 )
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.owned_paths import OwnedPath
 
 __all__ = [
     "Alive",
+    "Clearing",
     "Completable",
     "DataConsumer",
     "DataProducer",
     "DataRead",
     "Explainable",
+    "Generating",
     "Graceful",
     "Guardable",
     "MutationInspector",
     "ObjectDefaults",
     "Operational",
+    "PodSource",
     "Previewable",
+    "Rendering",
     "Resource",
     "ResourceBuilder",
+    "RunsOnce",
     "ScaleTarget",
     "Scaler",
     "Suspendable",
@@ -87,11 +94,13 @@ class ObjectDefaults:
         owner: The owner, whose name the object takes; None for no name. A cluster-scoped object does not take the name
             of an owner in a namespace, because owners of other namespaces may have the same name.
         selector: Labels that a selector of pods requires; empty for no selector.
+        by_name: Whether kind and name suffice, because the component only reads, deletes or orphans the object.
     """
 
     namespace: str = ""
     owner: ObjectKey | None = None
     selector: Mapping[str, str] = field(default_factory=dict)
+    by_name: bool = False
 
 
 @runtime_checkable
@@ -139,11 +148,55 @@ class Completable(Protocol):
 
 
 @runtime_checkable
+class RunsOnce(Protocol):
+    """A task that is not run again once it has finished, although its object may be deleted then."""
+
+    @property
+    def run_key(self) -> str:
+        """The key of the run, a label value; another one is another run. Empty for a task that is not run once."""
+        ...
+
+    @property
+    def expiry(self) -> tuple[tuple[str, ...], Any] | None:
+        """A field and the value after which the object of a finished run may be deleted; None keeps it."""
+        ...
+
+    def run_of(self, live: Manifest) -> str:
+        """Return the key of the run that the live object is; empty if it was created without one."""
+        ...
+
+    def has_finished(self, live: Manifest) -> bool:
+        """Return whether the run has ended for good, with success or not."""
+        ...
+
+
+@runtime_checkable
 class Graceful(Protocol):
     """A resource with a status after the grace period."""
 
     def grace_status(self, live: Manifest) -> StatusReport[GraceStatus]:
         """Return the status of the live object after the grace period; it must not depend on time."""
+        ...
+
+
+@runtime_checkable
+class PodSource(Protocol):
+    """A resource whose object may have pods, which say why it is not ready."""
+
+    def pod_selector(self, live: Manifest) -> str:
+        """Return the label selector of the pods of the live object; empty if it has none."""
+        ...
+
+    def lacks_pods(self, live: Manifest, pods: Sequence[Manifest]) -> bool:
+        """Return whether the live object has fewer pods than it should have."""
+        ...
+
+    def pod_cause(self, pods: Sequence[Manifest]) -> str:
+        """Return why pods are not ready; empty if that is not known."""
+        ...
+
+    def refusal_cause(self, events: Sequence[Manifest], now: datetime) -> str:
+        """Return why no pods are created, by events about the live object; empty if that is not known."""
         ...
 
 
@@ -227,6 +280,45 @@ class Scaler(Protocol):
 
         Args:
             rendered: The object as rendered in this reconcile; None if it was not rendered yet.
+        """
+        ...
+
+
+class Rendering(NamedTuple):
+    """A rendered object, and the fields that its edits have set to None.
+
+    Attributes:
+        manifest: The object; it does not have these fields.
+        cleared: The places of the fields.
+    """
+
+    manifest: Manifest
+    cleared: tuple[OwnedPath, ...] = ()
+
+
+@runtime_checkable
+class Clearing(Protocol):
+    """A resource whose edits clear fields, whoever has set them in the live object."""
+
+    def rendering(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Rendering:
+        """Return what `render` returns for the same arguments, with the fields that are cleared.
+
+        Args:
+            suspended: Whether the suspended form is rendered.
+            ignore_fields: Ignored fields, which are not cleared.
+        """
+        ...
+
+
+@runtime_checkable
+class Generating(Protocol):
+    """A resource with values that are generated once, and that the object keeps."""
+
+    @property
+    def generated(self) -> Mapping[tuple[str, ...], Callable[[], Mapping[tuple[str, ...], Any]]]:
+        """The fields, and the function that returns a new value of each, as JSON, by field; an error quotes no value.
+
+        Fields with the same function are generated together.
         """
         ...
 

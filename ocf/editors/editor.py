@@ -8,7 +8,7 @@ range of numbers, which the API server does. The models check types: a value of 
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from ocf.lazy_types.pydantic import BaseModel
 
@@ -35,6 +35,9 @@ class Editor(Generic[ModelT]):
     """
 
     __slots__ = ("_raw",)
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the models below `raw` of which a method sets single fields, also to None."""
 
     def __init__(self, raw: ModelT) -> None:
         self._raw = raw

@@ -7,19 +7,22 @@ from typing import Final
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.metric_identity import ANY, AnyValue, check_metric, metric_filter, metric_identity
-from ocf.editors.model_values import field_type, own, own_or_none, require
+from ocf.editors.model_values import field_type, own, require, whole_or_none
 from ocf.lazy_types.kubernetes import (
     V1LabelSelector,
     V2CrossVersionObjectReference,
     V2HorizontalPodAutoscalerBehavior,
     V2HorizontalPodAutoscalerSpec,
+    V2HPAScalingRules,
     V2MetricSpec,
 )
 from ocf.schema.metric_sources import MetricType
 
 __all__ = ["HPASpecEditor"]
 
-_METRICS: Final[KeyedList[V2HorizontalPodAutoscalerSpec, V2MetricSpec]] = KeyedList("metrics", key=metric_identity)
+_METRICS: Final[KeyedList[V2HorizontalPodAutoscalerSpec, V2MetricSpec]] = KeyedList(
+    "metrics", key=metric_identity, is_atomic=True
+)
 
 
 class HPASpecEditor(Editor[V2HorizontalPodAutoscalerSpec]):
@@ -48,6 +51,8 @@ class HPASpecEditor(Editor[V2HorizontalPodAutoscalerSpec]):
     """
 
     __slots__ = ()
+
+    parts = ("behavior",)
 
     def set_scale_target_ref(self, ref: V2CrossVersionObjectReference) -> None:
         """Set the scale target.
@@ -81,12 +86,47 @@ class HPASpecEditor(Editor[V2HorizontalPodAutoscalerSpec]):
         """Set the scaling behavior.
 
         Args:
-            behavior: Replaces the whole behavior. None unsets the field; the API server then uses its defaults.
+            behavior: Replaces the whole behavior, also what another writer has set. None unsets the field; the API
+                server then uses its defaults.
 
         Raises:
             ConfigError: If the argument is not a behavior.
         """
-        self._raw.behavior = own_or_none(self._raw, "behavior", behavior)
+        self._raw.behavior = whole_or_none(self._raw, "behavior", behavior)
+
+    def set_scale_up(self, rules: V2HPAScalingRules | None) -> None:
+        """Set the rules for scaling up; those for scaling down stay.
+
+        Args:
+            rules: Replaces the whole rules of this direction; `scaling.disabled()` of `ocf.autoscaling` switches it
+                off. None unsets them; the API server then uses its defaults.
+
+        Raises:
+            ConfigError: If the argument is not scaling rules.
+        """
+        self._set_rules("scale_up", rules)
+
+    def set_scale_down(self, rules: V2HPAScalingRules | None) -> None:
+        """Set the rules for scaling down; those for scaling up stay.
+
+        Args:
+            rules: Replaces the whole rules of this direction; `scaling.disabled()` of `ocf.autoscaling` switches it
+                off. None unsets them; the API server then uses its defaults.
+
+        Raises:
+            ConfigError: If the argument is not scaling rules.
+        """
+        self._set_rules("scale_down", rules)
+
+    def _set_rules(self, direction: str, rules: V2HPAScalingRules | None) -> None:
+        behavior = self._raw.behavior
+        if behavior is None:
+            behavior = field_type(type(self._raw), "behavior")()
+            if "behavior" in self._raw.model_fields_set:
+                # It was set to None, and so were the rules of the other direction.
+                behavior.model_fields_set.update({"scale_up", "scale_down"})
+        setattr(behavior, direction, whole_or_none(behavior, direction, rules))
+        self._raw.behavior = behavior
 
     def ensure_metric(self, metric: V2MetricSpec) -> None:
         """Add a metric or replace the first entry that is the same metric.

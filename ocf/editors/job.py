@@ -65,8 +65,8 @@ class JobSpecEditor(Editor[V1JobSpec]):
         """Set when a finished Job is deleted.
 
         Args:
-            seconds: Time in seconds. None unsets the field; the Job is then kept. A component creates a Job that was
-                deleted again, and it runs again, so use this for the Jobs of a CronJob.
+            seconds: Time in seconds. None unsets the field; the Job is then kept. For the Jobs of a CronJob only: a
+                Job of a component takes it with `run_once`, and would run again otherwise.
         """
         self._raw.ttl_seconds_after_finished = seconds
 

@@ -23,7 +23,7 @@ from ocf.errors import ConfigError
 from ocf.lazy_types.kubernetes import V1Container, V1PodSpec
 from ocf.lazy_types.pydantic import BaseModel
 
-__all__ = ["CONTAINERS", "INIT_CONTAINERS", "KeyedList", "ensure_entry", "remove_entry", "require_name"]
+__all__ = ["CONTAINERS", "INIT_CONTAINERS", "KeyedList", "ensure_entry", "remove_entry", "require_name", "unset"]
 
 OwnerT = TypeVar("OwnerT", bound="BaseModel")
 ItemT = TypeVar("ItemT", bound="BaseModel | str")
@@ -37,6 +37,7 @@ class KeyedList(Generic[OwnerT, ItemT]):
     Args:
         field: Attribute name of the list.
         key: Returns the key of an entry; None for an entry that is different from all others.
+        is_atomic: Whether the API server stores the list as a whole, so that it has one writer.
 
     Example:
         >>> from kubernetes.client import V1Container, V1EnvVar
@@ -52,6 +53,7 @@ class KeyedList(Generic[OwnerT, ItemT]):
 
     field: str
     key: Callable[[ItemT], Hashable]
+    is_atomic: bool = False
 
     def ensure(self, owner: OwnerT, *items: ItemT) -> None:
         """Add entries or replace those with the same keys, in the given order.
@@ -90,7 +92,7 @@ class KeyedList(Generic[OwnerT, ItemT]):
         present[:] = [item for item in present if not (isinstance(item, kind) and condition(item))]
         # A required field, such as the containers of a pod, cannot be unset: it stays an empty list.
         if not present and not type(owner).model_fields[self.field].is_required():
-            setattr(owner, self.field, None)
+            unset(owner, self.field, is_whole=self.is_atomic)
 
     def _put(self, owner: OwnerT, item: ItemT) -> None:
         present: list[ItemT] | None = getattr(owner, self.field)
@@ -112,6 +114,19 @@ class KeyedList(Generic[OwnerT, ItemT]):
             if isinstance(other, kind) and self.key(other) == wanted:
                 return place
         return None
+
+
+def unset(owner: BaseModel, field: str, *, is_whole: bool = False) -> None:
+    """Unset a field whose last entry was removed.
+
+    Args:
+        owner: The live model.
+        field: Attribute name of the list or the map.
+        is_whole: Whether the entries of other writers go with it, as if the author had set the field to None.
+    """
+    setattr(owner, field, None)
+    if not is_whole:
+        owner.model_fields_set.discard(field)
 
 
 def ensure_entry(owner: BaseModel, field: str, key: str, value: str) -> None:
@@ -152,7 +167,7 @@ def remove_entry(owner: BaseModel, field: str, key: str) -> None:
         return
     del present[key]
     if not present:
-        setattr(owner, field, None)
+        unset(owner, field)
 
 
 CONTAINERS: Final[KeyedList[V1PodSpec, V1Container]] = KeyedList("containers", key=lambda container: container.name)

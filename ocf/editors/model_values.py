@@ -16,7 +16,7 @@ from ocf.errors import ConfigError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects.models import copy_model
 
-__all__ = ["api_name", "field_type", "own", "own_or_none", "require"]
+__all__ = ["api_name", "field_type", "own", "own_or_none", "require", "whole_or_none"]
 
 ValueT = TypeVar("ValueT")
 ModelT = TypeVar("ModelT", bound="BaseModel")
@@ -77,6 +77,27 @@ def own(owner: BaseModel, field: str, value: ItemT) -> ItemT:
 def own_or_none(owner: BaseModel, field: str, value: ModelT | None) -> ModelT | None:
     """Return a copy as `own` does; None, which unsets the field, is returned unchanged."""
     return None if value is None else own(owner, field, value)
+
+
+def whole_or_none(owner: BaseModel, field: str, value: ModelT | None) -> ModelT | None:
+    """Return a copy as `own_or_none` does, of which every field that is not given counts as set to None.
+
+    So the value replaces that of the live object as a whole, if `Editor.parts` names the field. An empty model is a
+    value of its own.
+    """
+    copied = own_or_none(owner, field, value)
+    if copied is not None:
+        _set_rest(copied)
+    return copied
+
+
+def _set_rest(model: BaseModel) -> None:
+    given = {name: value for name in type(model).model_fields if (value := getattr(model, name)) is not None}
+    if given:
+        model.model_fields_set.update(type(model).model_fields)
+    for value in given.values():
+        if hasattr(value, "model_fields_set"):
+            _set_rest(value)
 
 
 def require(where: str, value: object, kind: type[ValueT]) -> ValueT:

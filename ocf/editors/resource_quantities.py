@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ocf.editors.keyed_lists import ensure_entry, remove_entry
+from ocf.editors.keyed_lists import ensure_entry, remove_entry, unset
 from ocf.editors.model_values import field_type
 from ocf.errors import QuantityError
 from ocf.lazy_types.pydantic import BaseModel
@@ -64,4 +64,4 @@ def _drop(owner: BaseModel, resources: BaseModel, field: str, name: str) -> None
     emptied = before is not None and getattr(resources, field) is None
     # Empty requirements would be sent as an empty object.
     if emptied and all(value is None for value in vars(resources).values()):
-        setattr(owner, "resources", None)  # noqa: B010 (as above)
+        unset(owner, "resources")

@@ -17,7 +17,7 @@ from ocf.errors import BuildError, ConfigError, ManifestError
 from ocf.feature import Mutation
 from ocf.feature.mutation import PlainResult, mutation_problems
 from ocf.objects import Manifest, load_document
-from ocf.primitives.defaults import completed, lacks_selector
+from ocf.primitives.defaults import added_paths, completed, lacks_selector
 from ocf.primitives.kind import (
     GraceHandler,
     Handlers,
@@ -38,15 +38,40 @@ from ocf.primitives.resource import (
     WorkloadResource,
 )
 
-__all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
+__all__ = ["DataReader", "IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
 
+_REFERENCE: Final = frozenset({"apiVersion", "kind", "metadata"})
 _DEFAULT_HANDLERS: Final[Handlers[Any, Any, Any]] = Handlers()
 
 ValueT = TypeVar("ValueT")
 ResourceT = TypeVar("ResourceT")
 
 
-class _Builder(Generic[ModelT, MutatorT, StatusT]):
+class DataReader:
+    """Methods of the builders of resources that read data cells."""
+
+    _reads: list[DataRead]
+
+    def with_data_guard(self, *cells: Data[Any]) -> Self:
+        """Declare required data: the resource is blocked until all the cells are set.
+
+        Args:
+            cells: Cells that earlier resources fill.
+        """
+        self._reads.extend(DataRead(cell) for cell in cells)
+        return self
+
+    def with_optional_data(self, *cells: Data[Any]) -> Self:
+        """Declare optional data: the resource reads the cells but does not wait for them.
+
+        Args:
+            cells: Cells that earlier resources fill.
+        """
+        self._reads.extend(DataRead(cell, optional=True) for cell in cells)
+        return self
+
+
+class _Builder(DataReader, Generic[ModelT, MutatorT, StatusT]):
     """Methods that the builders of all categories have.
 
     Args:
@@ -81,10 +106,11 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         self._mutations: list[Mutation[MutatorT]] = []
         self._guard: Callable[[ModelT], StatusReport[GuardStatus]] | None = None
         self._extractions: list[Extraction[ModelT, Any]] = []
-        self._reads: list[DataRead] = []
+        self._reads = []
         self._metrics_identifier: str | None = None
         self._defaults = ObjectDefaults()
         self._selects_by_default = False
+        self._defaulted: tuple[tuple[str, ...], ...] = ()
 
     def with_mutation(self, *mutations: Mutation[MutatorT]) -> Self:
         """Append mutations; they are applied in order of registration, each on the result of the ones before it.
@@ -111,24 +137,6 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             extract: Called with the live object; its result is stored in the cell.
         """
         self._extractions.append(Extraction(cell, extract))
-        return self
-
-    def with_data_guard(self, *cells: Data[Any]) -> Self:
-        """Declare required data: the resource is blocked until all the cells are set.
-
-        Args:
-            cells: Cells that earlier resources fill.
-        """
-        self._reads.extend(DataRead(cell) for cell in cells)
-        return self
-
-    def with_optional_data(self, *cells: Data[Any]) -> Self:
-        """Declare optional data: the resource reads the cells but does not wait for them.
-
-        Args:
-            cells: Cells that earlier resources fill.
-        """
-        self._reads.extend(DataRead(cell, optional=True) for cell in cells)
         return self
 
     def with_defaults(self, defaults: ObjectDefaults) -> Self:
@@ -166,6 +174,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             reads=tuple(self._reads),
             metrics_identifier=self._metrics_identifier or "",
             selects_by_default=self._selects_by_default,
+            defaulted=self._defaulted,
+            is_reference=self._is_reference,
         )
         return resource(definition)
 
@@ -175,6 +185,13 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             return {}
         kind = self._kind
         try:
+            if self._is_reference:
+                base = self._document()
+                complete = completed(base, kind, replace(self._defaults, selector={}))
+                self._defaulted = tuple(added_paths(base, complete))
+                baseline = kind.read_reference(complete)
+                problems.extend(self._naming_problems(baseline.get("metadata") or {}))
+                return baseline
             baseline = kind.read_base(self._completed())
         except ManifestError as error:
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
@@ -182,7 +199,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             problems.extend(self._naming_problems(metadata) if metadata is not None else ())
             return {}
         # A model is completed once it is a manifest.
-        baseline = completed(baseline, kind, self._defaults)
+        read, baseline = baseline, completed(baseline, kind, self._defaults)
+        self._defaulted = self._defaulted or tuple(added_paths(read, baseline))
         problems.extend(self._naming_problems(baseline.get("metadata") or {}))
         try:
             kind.check(baseline)
@@ -190,17 +208,35 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
         return baseline
 
+    @property
+    def _is_reference(self) -> bool:
+        """Whether the base has only kind and metadata, and the component needs no more of the object."""
+        base = self._document() if self._defaults.by_name else None
+        return isinstance(base, Mapping) and base.keys() <= _REFERENCE
+
+    def _document(self) -> Any:
+        return load_document(self._base) if isinstance(self._base, str) else self._base
+
     def _completed(self) -> object:
         """Return the base with what it lacks, so that it can pass the strict checks; a model as it is."""
-        base = load_document(self._base) if isinstance(self._base, str) else self._base
+        base = self._document()
         if not isinstance(base, Mapping):
             return base
         self._selects_by_default = bool(self._defaults.selector) and lacks_selector(base, self._kind)
-        return completed(dict(base), self._kind, self._defaults)
+        complete = completed(dict(base), self._kind, self._defaults)
+        self._defaulted = tuple(added_paths(base, complete))
+        return complete
 
     def _naming_problems(self, metadata: Manifest) -> Iterator[str]:
         owner, cluster_scoped = self._defaults.owner, self._kind.cluster_scoped
-        if not metadata.get("name") and owner is None:
+        if not metadata.get("name") and (prefix := metadata.get("generateName")):
+            instead = "" if owner is None else f", or omit both for that of the owner {owner.kind} {owner.name}"
+            yield (
+                f'object name cannot be empty: metadata.generateName "{prefix}" cannot replace it, because the API '
+                "server generates another name for each create, so each reconcile would create another object; set "
+                f"metadata.name{instead}"
+            )
+        elif not metadata.get("name") and owner is None:
             yield "object name cannot be empty"
         elif not metadata.get("name") and cluster_scoped and owner is not None and owner.namespace:
             yield (

@@ -7,15 +7,18 @@ mutation added, and a rename by one edit does not affect the selection of the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from ocf.editors import ContainerEditor, ObjectMetaEditor, all_containers
 from ocf.editors.container_selectors import ContainerSelector
 from ocf.editors.keyed_lists import KeyedList
+from ocf.editors.model_values import api_name
 from ocf.feature.mutation import PlainResult
 from ocf.lazy_types.kubernetes import V1Container, V1EnvVar
+from ocf.objects.managed_fields import entry_key, fields_path
 from ocf.objects.models import copy_model
+from ocf.primitives.cleared import EditedPart
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
 from ocf.primitives.mutator import (
     BaseMutator,
@@ -55,6 +58,13 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
         super().__init__(ContainerEditsRecorder)
         self._field = field
         self._part = SubObject(path)
+
+    def parts(self, target: Any) -> Iterator[EditedPart]:
+        """Yield each container."""
+        pod, place = self._part.placed(target)
+        for container in getattr(pod, self._field, None) or ():
+            entry = entry_key({"name": container.name})
+            yield EditedPart(container, (*place, *fields_path([api_name(pod, self._field)]), entry))
 
     def apply(self, target: Any, records: list[_ContainerEdit]) -> None:
         """Apply to each container the edits whose selector accepts it."""

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, Never, Self, overload
 
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
 from ocf.objects.manifest import PREFIX
 from ocf.primitives.builder import StaticBuilder
+from ocf.primitives.generated_entries import GeneratedEntries, Source, Sources, password
 from ocf.primitives.kind import ModelT, MutatorT
-from ocf.primitives.resource import StaticResource
+from ocf.primitives.resource import Definition, StaticResource
 
 __all__ = ["DATA_HASH", "DataBuilder", "DataResource", "combined_hash", "data_hash", "encoded_texts"]
 
@@ -66,8 +68,20 @@ def _digest(value: Any) -> str:
 class DataResource(StaticResource[ModelT, MutatorT]):
     """A static resource with configuration for other resources."""
 
+    def __init__(self, definition: Definition[ModelT, MutatorT, Never], generated: GeneratedEntries) -> None:
+        super().__init__(definition)
+        self._generated = generated.by_path()
+
+    @property
+    def generated(self) -> Mapping[tuple[str, ...], Callable[[], Mapping[tuple[str, ...], str]]]:
+        """The entries that are generated once, and the function that returns a new value of each, as it is sent.
+
+        Entries with the same function are generated together; it returns their values by field.
+        """
+        return self._generated
+
     def desired_hash(self) -> str:
-        """Return the `data_hash` of the desired object; this does not need a cluster.
+        """Return the `data_hash` of the desired object, without generated values; this does not need a cluster.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -78,10 +92,46 @@ class DataResource(StaticResource[ModelT, MutatorT]):
 class DataBuilder(StaticBuilder[ModelT, MutatorT]):
     """Builds a static resource with configuration for other resources."""
 
+    _generated = GeneratedEntries()
+
+    @overload
+    def with_generated(self, key: str, source: Source = password) -> Self: ...
+    @overload
+    def with_generated(self, key: tuple[str, ...], source: Sources) -> Self: ...
+    def with_generated(self, key: str | tuple[str, ...], source: Source | Sources = password) -> Self:
+        """Generate the value of an entry of `data` once: when the object does not have the entry.
+
+        Afterwards the value in the object counts, also if another client has set it: it is never replaced, and
+        generated again only after the entry or the object was deleted. `extract_into` gets it, `render` does not have
+        it. While the baseline or a mutation declares the entry, that value is applied instead.
+
+        Args:
+            key: Key of the entry; or the keys of several whose values belong together, such as a certificate and its
+                key. These are all generated anew when the object does not have one of them, and none while one is
+                declared.
+            source: Returns a new value, not empty, such as `lambda: secrets.token_urlsafe(48)`; by default 32 random
+                letters and digits. For several keys it returns as many values, in their order. It is called only for
+                values that are sent.
+
+        Example:
+            >>> from ocf.primitives import secret
+            >>> base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web", "namespace": "shop"}}
+            >>> pair = secret.Builder(base).with_generated(("user", "password"), lambda: ("admin", "test")).build()
+            >>> [".".join(field) for field in pair.generated]
+            ['data.user', 'data.password']
+        """
+        keys = key if isinstance(key, tuple) else (key,)
+        self._generated = self._generated.having(keys, source)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        yield from super()._problems()
+        yield from self._generated.problems(self._kind)
+
     def build(self) -> DataResource[ModelT, MutatorT]:
         """Return the resource.
 
         Raises:
             BuildError: If any setting is invalid; it contains all problems.
         """
-        return self._build(DataResource)
+        return self._build(partial(DataResource, generated=self._generated))

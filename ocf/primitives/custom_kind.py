@@ -22,6 +22,7 @@ from ocf.objects import Manifest, copy_json, load_document, read_live, write_mod
 from ocf.objects.json_values import to_json
 from ocf.objects.model_errors import problems_of
 from ocf.objects.model_fields import field_types
+from ocf.objects.models import validate_live, write_parts
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import (
@@ -114,12 +115,14 @@ class _Kind(Kind[ModelT, CustomMutator[ModelT]]):
         return self.declared
 
     def typed(self, manifest: Manifest) -> ModelT:
+        return validate_live(self._declared(manifest), self.declared)
+
+    def _declared(self, manifest: Manifest) -> Manifest:
         known = field_types(self.declared)
-        return self.declared.model_validate(
-            {name: value for name, value in manifest.items() if name in known or name not in _OF_EVERY_OBJECT}
-        )
+        return {name: value for name, value in manifest.items() if name in known or name not in _OF_EVERY_OBJECT}
 
     def read_base(self, source: object) -> Manifest:
+        source = load_document(source) if isinstance(source, str) else source
         manifest = self._manifest(source)
         wrong = [
             FieldProblem(name, f'must be "{expected}", got {manifest.get(name)!r}')
@@ -129,6 +132,8 @@ class _Kind(Kind[ModelT, CustomMutator[ModelT]]):
         if wrong:
             raise ManifestError(self.name, wrong)
         try:
+            # A part that is a model was checked before; so was a model of the whole object.
+            self.declared.model_validate(self._declared(dict(source))) if isinstance(source, Mapping) else None
             self.typed(manifest)
         except ValidationError as error:
             raise ManifestError(self.name, problems_of(error.errors(), manifest, self.declared)) from None
@@ -137,13 +142,12 @@ class _Kind(Kind[ModelT, CustomMutator[ModelT]]):
     def _manifest(self, source: object) -> Manifest:
         if isinstance(source, self.declared):
             return write_model(source)
-        found = load_document(source) if isinstance(source, str) else source
-        if not isinstance(found, Mapping):
+        if not isinstance(source, Mapping):
             expected = f"must be a {self.declared.__name__}, a manifest or a YAML text"
             raise ManifestError(
-                self.name, [FieldProblem("", f"{expected}, got an object of type {type(found).__name__}")]
+                self.name, [FieldProblem("", f"{expected}, got an object of type {type(source).__name__}")]
             )
-        manifest: Manifest = copy_json(to_json(dict(found), self.name))
+        manifest: Manifest = copy_json(to_json(write_parts(dict(source)), self.name))
         return manifest
 
     def open(self, manifest: Manifest) -> _Opened:

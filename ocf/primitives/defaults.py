@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ocf.concepts.resource import ObjectDefaults
-from ocf.objects import Manifest
+from ocf.objects import Manifest, write_model
+from ocf.objects.models import validate_kept
 from ocf.primitives.kind import Kind
 
-__all__ = ["completed", "lacks_selector"]
+__all__ = ["added_paths", "completed", "lacks_selector"]
 
 
 def completed(baseline: Manifest, kind: Kind[Any, Any], defaults: ObjectDefaults) -> Manifest:
@@ -17,6 +18,20 @@ def completed(baseline: Manifest, kind: Kind[Any, Any], defaults: ObjectDefaults
     typed = {"apiVersion": kind.api_version, "kind": kind.name} if kind.api_version else {}
     lacking = {key: value for key, value in typed.items() if key not in baseline}
     return _selecting(_placed({**lacking, **baseline}, kind, defaults), kind, defaults.selector)
+
+
+def added_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of what a completed baseline has and the one before does not, but for its kind."""
+    for key, value in after.items():
+        found, value = _written(before.get(key)), _written(value)  # noqa: PLW2901 (the same value in plain form)
+        if found in (None, "") and value != found and key not in ("apiVersion", "kind"):
+            yield (key,)
+        elif isinstance(found, Mapping) and isinstance(value, Mapping):
+            yield from ((key, *path) for path in added_paths(found, value))
+
+
+def _written(value: Any) -> Any:
+    return write_model(value) if hasattr(value, "model_fields_set") else value
 
 
 def lacks_selector(baseline: Mapping[str, Any], kind: Kind[Any, Any]) -> bool:
@@ -32,7 +47,9 @@ def _placed(baseline: Manifest, kind: Kind[Any, Any], defaults: ObjectDefaults) 
     metadata = baseline.get("metadata") or {}
     if not isinstance(metadata, dict):
         return baseline
-    given = {"name": _name(kind, defaults), "namespace": "" if kind.cluster_scoped else defaults.namespace}
+    # A name beside `generateName` would hide that the author expects another one for each object.
+    name = "" if metadata.get("generateName") else _name(kind, defaults)
+    given = {"name": name, "namespace": "" if kind.cluster_scoped else defaults.namespace}
     lacking = {key: value for key, value in given.items() if value and not metadata.get(key)}
     return {**baseline, "metadata": {**metadata, **lacking}} if lacking else baseline
 
@@ -47,14 +64,17 @@ def _selecting(baseline: Manifest, kind: Kind[Any, Any], labels: Mapping[str, st
     if not labels or not lacks_selector(baseline, kind):
         return baseline
     spec = dict(baseline.get("spec") or {})
-    template = spec.get("template")
+    passed_on: Any = spec.get("template")
+    template = _written(passed_on)
     if isinstance(template, dict):
         metadata = template.get("metadata") or {}
         own = metadata.get("labels") or {} if isinstance(metadata, dict) else None
         if not isinstance(own, dict):
             return baseline
         labels = {key: own.get(key, value) for key, value in labels.items()}
-        spec["template"] = {**template, "metadata": {**metadata, "labels": {**own, **labels}}}
+        complete = {**template, "metadata": {**metadata, "labels": {**own, **labels}}}
+        # A model stays one: of a manifest, the strict checks reject what only a later release names.
+        spec["template"] = complete if passed_on is template else validate_kept(complete, type(passed_on))
     selector: Any = dict(labels)
     for part in reversed(kind.selector[2:]):
         selector = {part: selector}

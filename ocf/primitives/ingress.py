@@ -16,7 +16,7 @@ from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.status import IntegrationStatus, always_suspended
+from ocf.primitives.status import IntegrationStatus, always_suspended, port_error
 
 __all__ = [
     "Builder",
@@ -46,12 +46,16 @@ Resource: TypeAlias = IntegrationResource["V1Ingress", Mutator]
 # Default status handlers of an Ingress (API reference, `IngressStatus`).
 
 
+_AWAITING: Final = "Awaiting load balancer address assignment"
+
+
 def _observed(live: V1Ingress) -> StatusReport[OperationalStatus]:
     balancer = live.status.load_balancer if live.status else None
     # Some controllers first write an empty entry, which is not an address.
     if any(entry.ip or entry.hostname for entry in (balancer.ingress if balancer else None) or ()):
         return StatusReport(OperationalStatus.OPERATIONAL, "Ingress has been assigned an address")
-    return StatusReport(OperationalStatus.PENDING, "Awaiting load balancer address assignment")
+    problem = port_error(live)
+    return StatusReport(OperationalStatus.PENDING, f"{_AWAITING}: {problem}" if problem else _AWAITING)
 
 
 _STATUS: Final = IntegrationStatus(_observed)

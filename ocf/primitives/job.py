@@ -1,22 +1,23 @@
 """The Job (`batch/v1`): completable, suspendable.
 
-Suspending stops its pods and then deletes it; resuming creates it again, so it runs again from the start.
+Suspending stops its pods and then deletes it; resuming creates it again, so it runs again from the start, unless it has
+finished and runs once.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from functools import partial
+from typing import Final, TypeAlias
 
 from ocf import feature
 from ocf.concepts import ApplyOperation, CompletionStatus, StatusReport, SuspensionStatus
 from ocf.editors import JobSpecEditor, ObjectMetaEditor, PodSpecEditor
 from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS
 from ocf.lazy_types.kubernetes import V1Job
-from ocf.primitives.builder import TaskBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
-from ocf.primitives.resource import TaskResource
+from ocf.primitives.single_run import SingleRunBuilder, SingleRunResource, expiry_errors
 from ocf.primitives.status import conditions_of
 
 __all__ = [
@@ -45,8 +46,11 @@ class Mutator(PodMutator):
 Mutation: TypeAlias = feature.Mutation[Mutator]
 """A mutation of a Job."""
 
-Resource: TypeAlias = TaskResource["V1Job", Mutator]
+Resource: TypeAlias = SingleRunResource["V1Job", Mutator]
 """A Job as a resource of a component."""
+
+
+_TTL: Final = ("spec", "ttlSecondsAfterFinished")
 
 
 def _suspend(mutator: Mutator) -> None:
@@ -105,14 +109,26 @@ def _active(live: V1Job) -> int:
     return (live.status.active if live.status else None) or 0
 
 
-class Builder(TaskBuilder[V1Job, Mutator]):
+class Builder(SingleRunBuilder[V1Job, Mutator]):
     """Builds a Job.
 
     Args:
         base: The desired baseline: a `V1Job`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> from datetime import timedelta
+        >>> resource = Builder('''
+        ...     apiVersion: batch/v1
+        ...     kind: Job
+        ...     metadata: {name: migration, namespace: shop}
+        ...     spec: {template: {spec: {restartPolicy: Never, containers: [{name: migration, image: "shop:2"}]}}}
+        ... ''').run_once("2", ttl=timedelta(hours=1)).build()
+        >>> resource.render()["metadata"]["labels"]
+        {'ocf.dev/run': '2'}
     """
 
-    kind = Kind("batch/v1", "Job", "V1Job", Mutator)
+    kind = Kind("batch/v1", "Job", "V1Job", Mutator, validate=partial(expiry_errors, _TTL))
+    expiry_field = _TTL
     handlers = Handlers(
         status=default_converging_status_handler,
         suspend=_suspend,

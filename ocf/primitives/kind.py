@@ -16,7 +16,7 @@ from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, read_live, write_model
 from ocf.objects.field_errors import FieldError
 from ocf.objects.model_fields import client_model
-from ocf.objects.models import read_base
+from ocf.objects.models import read_base, read_reference, validate_kept
 from ocf.primitives.mutator import BaseMutator
 
 __all__ = [
@@ -89,13 +89,21 @@ class Kind(Generic[ModelT, MutatorT]):
         """
         return read_base(source, self.model, api_version=self.api_version, kind=self.name)
 
+    def read_reference(self, source: Manifest) -> Manifest:
+        """Return kind and metadata of an object that is never applied, after strict checks.
+
+        Raises:
+            ManifestError: If it is of another kind, or its metadata is invalid.
+        """
+        return read_reference(source, api_version=self.api_version, kind=self.name)
+
     def open(self, manifest: Manifest) -> Any:
         """Return a manifest in the form that the edits of the mutator change.
 
         Raises:
             ValueError: If it is not a valid object of the kind.
         """
-        return self.model.model_validate(manifest)
+        return validate_kept(manifest, self.model)
 
     def view(self, opened: Any) -> ModelT:
         """Return what `open` returned, after any edits, as the model."""

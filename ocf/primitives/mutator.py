@@ -19,7 +19,7 @@ A category that only methods of the mutator record is a private attribute; its n
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar, get_args, overload
 
 from ocf.editors import ObjectMetaEditor
@@ -29,8 +29,11 @@ from ocf.errors import ConfigError
 from ocf.feature.mutation import PlainResult
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import write_model
+from ocf.objects.managed_fields import fields_path
 from ocf.objects.model_fields import client_model
-from ocf.objects.models import copy_model
+from ocf.objects.models import copy_model, validate_kept
+from ocf.objects.owned_paths import OwnedPath
+from ocf.primitives.cleared import EditedPart
 
 __all__ = [
     "BaseMutator",
@@ -195,6 +198,10 @@ class CategoryDescriptor(Generic[RecorderT]):
         """Apply the records, in order, to the model of the whole object."""
         raise NotImplementedError
 
+    def parts(self, target: Any) -> Iterator[EditedPart]:  # noqa: ARG002 (categories that change lists have none)
+        """Yield the parts of the whole object of which edits change, or clear, single fields."""
+        yield from ()
+
 
 class SubObject:
     """A part of a model by its attributes, `spec.template.metadata`, of which only the last one may be unset.
@@ -215,6 +222,16 @@ class SubObject:
         parent = self._parent(target)
         model = getattr(parent, self._name)
         return _type_of(parent, self._name)() if model is None else model
+
+    def placed(self, target: Any) -> tuple[Any, OwnedPath]:
+        """Return the part of a model and its place; None if it is unset, or not a model."""
+        place: list[str] = []
+        for name in filter(None, (*self._parents, self._name)):
+            if name not in getattr(type(target), "model_fields", ()):
+                return None, ()
+            place.append(api_name(target, name))
+            target = getattr(target, name)
+        return target, fields_path(place)
 
     def keep(self, target: Any, model: Any) -> None:
         """Store a part that `of` created, unless it is still empty."""
@@ -279,6 +296,12 @@ class Edits(CategoryDescriptor[CategoryRecorder[EditorT]], Generic[EditorT]):
         super().__init__(CategoryRecorder)
         self._editor = editor
         self._part = SubObject(path)
+
+    def parts(self, target: Any) -> Iterator[EditedPart]:
+        """Yield the part, unless it is metadata, whose maps many writers share."""
+        model, place = self._part.placed(target)
+        if model is not None and self._editor is not ObjectMetaEditor:
+            yield EditedPart(model, place, getattr(self._editor, "parts", ()))
 
     def apply(self, target: Any, records: list[Callable[[EditorT], object]]) -> None:
         """Apply the edits, in order, to one editor of the part."""
@@ -346,7 +369,7 @@ class MetadataEdits(Edits[ObjectMetaEditor]):
 
     def apply(self, target: Any, records: list[Callable[[ObjectMetaEditor], object]]) -> None:
         """Apply the edits, in order, to a model of the metadata, and store the result."""
-        metadata: Any = client_model("V1ObjectMeta").model_validate(target.root.get("metadata") or {})
+        metadata: Any = validate_kept(target.root.get("metadata") or {}, client_model("V1ObjectMeta"))
         editor = ObjectMetaEditor(metadata)
         for edit in records:
             call_edit(edit, editor)

@@ -17,6 +17,7 @@ from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
+from ocf.primitives.pod_causes import pod_problem
 from ocf.primitives.resource import WorkloadResource
 from ocf.primitives.status import always_suspended
 
@@ -72,7 +73,8 @@ def default_converging_status_handler(operation: ApplyOperation, live: V1Pod) ->
         return StatusReport(AliveStatus.UPDATING, "Pod is being recreated")
     if operation is ApplyOperation.CREATED:
         return StatusReport(AliveStatus.CREATING, "Pod is starting")
-    return StatusReport(AliveStatus.CREATING, _NOT_READY if _phase(live.status) == "Running" else "Pod is pending")
+    waiting = _NOT_READY if _phase(live.status) == "Running" else "Pod is pending"
+    return StatusReport(AliveStatus.CREATING, f"{waiting}{_cause(live)}")
 
 
 def default_grace_status_handler(live: V1Pod) -> StatusReport[GraceStatus]:
@@ -88,12 +90,17 @@ def default_grace_status_handler(live: V1Pod) -> StatusReport[GraceStatus]:
     if health and not _failure(live.status):
         return StatusReport(GraceStatus.HEALTHY, health)
     if _phase(live.status) == "Running":
-        return StatusReport(GraceStatus.DEGRADED, _NOT_READY)
-    return StatusReport(GraceStatus.DOWN, "Pod is not running")
+        return StatusReport(GraceStatus.DEGRADED, f"{_NOT_READY}{_cause(live)}")
+    return StatusReport(GraceStatus.DOWN, f"Pod is not running{_cause(live)}")
 
 
 default_suspension_status_handler: Final = always_suspended("Pod deleted on suspend")
 """Suspension handler: always `Suspended`; a Pod cannot be paused, so suspending deletes it."""
+
+
+def _cause(live: V1Pod) -> str:
+    cause = pod_problem(live)
+    return f": {cause}" if cause else ""
 
 
 def _phase(status: V1PodStatus | None) -> str | None:

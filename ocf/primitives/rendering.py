@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.concepts.data import AuthorCode
 from ocf.concepts.provenance import Effect, MutationEffect, Provenance, Source, SourceKind
 from ocf.concepts.provenance_trace import ProvenanceTrace
+from ocf.concepts.resource import Rendering
 from ocf.errors import DataNotExtractedError, ManifestError, MutationError, OcfError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.feature.mutation import record_edits
 from ocf.objects import copy_json
+from ocf.objects.managed_fields import fields_path
 from ocf.objects.model_errors import describe_invalid
+from ocf.objects.owned_paths import ABSENT, is_below, value_at
 from ocf.objects.paths import without_field
+from ocf.primitives.cleared import EditedPart, take_cleared
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
@@ -65,24 +70,28 @@ class Renderer(Generic[ModelT, MutatorT]):
         """Return the object after all mutations, without the ignored fields, as a model."""
         code = AuthorCode(self._identity)
         if ignore_fields:
-            return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields), code))
+            return self._kind.view(self._read(self.rendering(ignore_fields=ignore_fields).manifest, code))
         return self._kind.view(self._edited(self._plans(code), self._baseline)[0])
 
-    def manifest(
+    def rendering(
         self,
         *,
         suspend: Callable[[MutatorT], PlainResult] | None = None,
         ignore_fields: Collection[tuple[str, ...]] = (),
-    ) -> Manifest:
-        """Return the object after all mutations and the suspension edit."""
+    ) -> Rendering:
+        """Return the object after all mutations and the suspension edit, and the fields that the mutations clear."""
         code = AuthorCode(self._identity)
-        manifest = self._written(self._plans(code), self._baseline)
+        manifest, cleared = self._written(self._plans(code), self._baseline)
         # Before the suspension edit, which alone may set a field that another controller sets while it runs.
         for path in ignore_fields:
             manifest = without_field(manifest, path)
-        if suspend is None:
-            return manifest
-        return self._written([self._recorded_suspension(suspend, code)], manifest)
+        ignored = [fields_path(path) for path in ignore_fields]
+        cleared = tuple(each for each in cleared if not is_below(each, ignored))
+        if suspend is not None:
+            # What the suspension clears would not come back on resume.
+            manifest, _ = self._written([self._recorded_suspension(suspend, code)], manifest)
+        # Null is a value of some fields of custom resources; such a field is in the manifest.
+        return Rendering(manifest, tuple(place for place in cleared if value_at(manifest, place) is ABSENT))
 
     def steps(
         self,
@@ -109,38 +118,39 @@ class Renderer(Generic[ModelT, MutatorT]):
         self, plans: Sequence[_Plan], start: Manifest, by: Source
     ) -> Generator[tuple[Source, Manifest], None, Manifest]:
         """Apply plans step by step; the first step is the start, as the models write it."""
-        manifest = self._written((), start)
+        manifest = self._written((), start).manifest
         if not any(plan.mutator.has_edits for plan in plans):
             yield by, manifest
             return manifest
         model = self._read(start, plans[0].code)
-        manifest = self._writable(model) or manifest
+        manifest = self._writable(model, ()) or manifest
         yield by, manifest
+        parts = self._parts(model)
         written: Manifest | None = manifest
         for plan, category in _steps(plans):
             try:
                 category.apply(model, plan.mutator.recorded(category.name))
             except Exception as error:
                 raise self._failed(plan, category.name, error) from error
-            written = self._writable(model)
+            written = self._writable(model, parts)
             # A later step may fix a model that cannot be written; the changes of both are then attributed to it.
             if written is not None:
                 manifest = written
                 yield _source(plan, category.name), manifest
-        return manifest if written is not None else self._written(plans, start)
+        return manifest if written is not None else self._written(plans, start).manifest
 
     def _plans(self, code: AuthorCode) -> list[_Plan]:
         return [self._recorded(mutation, code) for mutation in self._mutations]
 
-    def _written(self, plans: Sequence[_Plan], start: Manifest) -> Manifest:
+    def _written(self, plans: Sequence[_Plan], start: Manifest) -> Rendering:
         if any(plan.mutator.has_edits for plan in plans):
             return self._edited(plans, start)[1]
         # Without edits the start is returned: the models have written it before.
-        copied: Manifest = copy_json(start)
-        return copied
+        return Rendering(copy_json(start))
 
-    def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[Any, Manifest]:
+    def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[Any, Rendering]:
         model = self._read(start, plans[0].code if plans else AuthorCode(self._identity))
+        parts = self._parts(model)
         for plan in plans:
             try:
                 plan.mutator.apply(model)
@@ -148,7 +158,8 @@ class Renderer(Generic[ModelT, MutatorT]):
                 cause = error.__cause__ or error
                 raise self._failed(plan, error.category, cause) from cause
         try:
-            return model, self._kind.write(model)
+            cleared = take_cleared(parts, self._parts(model))
+            return model, Rendering(self._kind.write(model), cleared)
         except ManifestError as error:
             raise self._blame(error, plans, start) from error
 
@@ -160,11 +171,15 @@ class Renderer(Generic[ModelT, MutatorT]):
             problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error, code)}"
             raise MutationError(self._identity, "", problem) from error
 
-    def _writable(self, model: Any) -> Manifest | None:
+    def _writable(self, model: Any, parts: Iterable[EditedPart]) -> Manifest | None:
+        take_cleared(parts, self._parts(model))
         try:
             return self._kind.write(model)
         except ManifestError:
             return None
+
+    def _parts(self, model: Any) -> list[EditedPart]:
+        return [part for category in self._kind.mutator.categories for part in category.parts(model)]
 
     def _recorded(self, mutation: Mutation[MutatorT], code: AuthorCode) -> _Plan:
         mutator = self._kind.mutator()
@@ -227,12 +242,21 @@ def _source(plan: _Plan, category: str) -> Source:
 
 
 def explanation(
-    identity: str, mutations: Sequence[Mutation[Any]], steps: Iterable[tuple[Source, Manifest]]
+    identity: str,
+    mutations: Sequence[Mutation[Any]],
+    steps: Iterable[tuple[Source, Manifest]],
+    defaulted: Sequence[Sequence[str]] = (),
 ) -> Provenance:
-    """Return the provenance of an object from the steps of its rendering: each source, and the object after it."""
+    """Return the provenance of an object from the steps of its rendering: each source, and the object after it.
+
+    What the baseline lacked, the fields `defaulted`, has the component as its source.
+    """
     trace = ProvenanceTrace()
     changed: dict[str, list[bool]] = defaultdict(list)
     for source, manifest in steps:
+        if source.kind is SourceKind.BASE and defaulted:
+            trace.step(reduce(without_field, defaulted, manifest), source)
+            source = Source(SourceKind.COMPONENT)  # noqa: PLW2901 (the rest of the step)
         did = trace.step(manifest, source)
         if source.kind is SourceKind.MUTATION:
             changed[source.mutation].append(did)

@@ -7,8 +7,9 @@ number of times, previewed without a cluster, and shared between reconciles.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
 
@@ -24,9 +25,10 @@ from ocf.concepts import (
     SuspensionStatus,
 )
 from ocf.concepts.data import AuthorCode
-from ocf.concepts.resource import DataRead
+from ocf.concepts.resource import DataRead, Rendering
 from ocf.errors import FeatureGateError, HandlerError, MutationError, NotReadyError
 from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import pod_causes
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
 from ocf.primitives.rendering import Renderer, explanation
 
@@ -72,6 +74,8 @@ class Definition(Generic[ModelT, MutatorT, StatusT]):
     reads: tuple[DataRead, ...] = ()
     metrics_identifier: str = ""
     selects_by_default: bool = False
+    defaulted: tuple[tuple[str, ...], ...] = ()
+    is_reference: bool = False
 
 
 class BaseResource(Generic[ModelT, MutatorT, StatusT]):
@@ -108,9 +112,15 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """Whether its selector is that of the component, because its baseline has none."""
         return self._definition.selects_by_default
 
+    @property
+    def is_reference(self) -> bool:
+        """Whether its baseline has only kind and name, because the component does not apply it."""
+        return self._definition.is_reference
+
     def baseline(self) -> ModelT:
-        """Return a copy of the baseline."""
-        return self._kind.view(self._kind.open(self._definition.baseline))
+        """Return a copy of the baseline; required fields that a reference lacks have the zero value of their type."""
+        baseline = self._definition.baseline
+        return self._kind.read_live(baseline) if self.is_reference else self._kind.view(self._kind.open(baseline))
 
     def preview(self, *, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
         """Return what `render` returns for the same arguments, as a model of the client.
@@ -121,6 +131,8 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
+        if self.is_reference:
+            return self._kind.read_live(self.render(ignore_fields=ignore_fields))
         return self._renderer.model(ignore_fields)
 
     def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
@@ -137,8 +149,20 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
+        return self.rendering(suspended=suspended, ignore_fields=ignore_fields).manifest
+
+    def rendering(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Rendering:
+        """Return what `render` returns for the same arguments, with the fields that edits have set to None.
+
+        Args:
+            suspended: Whether to apply the suspension edit.
+            ignore_fields: Fields that another controller sets; they are not cleared.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
         suspend = self._suspend_edit() if suspended else None
-        return self._renderer.manifest(suspend=suspend, ignore_fields=ignore_fields)
+        return self._renderer.rendering(suspend=suspend, ignore_fields=ignore_fields)
 
     def explain(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Provenance:
         """Return the source of each field of the object that `render` returns for the same arguments.
@@ -166,7 +190,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """
         suspend = self._suspend_edit() if suspended else None
         steps = self._renderer.steps(suspend=suspend, ignore_fields=ignore_fields)
-        return explanation(self.identity, self._definition.mutations, steps)
+        return explanation(self.identity, self._definition.mutations, steps, self._definition.defaulted)
 
     @property
     def registered_mutations(self) -> tuple[str, ...]:
@@ -322,8 +346,30 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         return self._handlers.suspend
 
 
+class _PodSource(BaseResource[ModelT, MutatorT, StatusT]):
+    """A resource whose object may have pods."""
+
+    def pod_selector(self, live: Manifest) -> str:
+        """Return the label selector of the pods of the live object; empty if it has none."""
+        return pod_causes.pod_selector(live)
+
+    def lacks_pods(self, live: Manifest, pods: Sequence[Manifest]) -> bool:
+        """Return whether the live object has fewer pods than it should have."""
+        return pod_causes.lacks_pods(live, pods)
+
+    def pod_cause(self, pods: Sequence[Manifest]) -> str:
+        """Return why pods are not ready; empty if that is not known."""
+        return pod_causes.pod_cause(pods)
+
+    def refusal_cause(self, events: Sequence[Manifest], now: datetime) -> str:
+        """Return why no pods are created, by events about the live object; empty if that is not known."""
+        return pod_causes.refusal_cause(events, now)
+
+
 class WorkloadResource(
-    _GracefulResource[ModelT, MutatorT, AliveStatus], _SuspendableResource[ModelT, MutatorT, AliveStatus]
+    _GracefulResource[ModelT, MutatorT, AliveStatus],
+    _SuspendableResource[ModelT, MutatorT, AliveStatus],
+    _PodSource[ModelT, MutatorT, AliveStatus],
 ):
     """A resource that runs until it is deleted."""
 
@@ -340,7 +386,9 @@ class WorkloadResource(
         return _converging(self, AliveStatus, operation, live)
 
 
-class TaskResource(_SuspendableResource[ModelT, MutatorT, CompletionStatus]):
+class TaskResource(
+    _SuspendableResource[ModelT, MutatorT, CompletionStatus], _PodSource[ModelT, MutatorT, CompletionStatus]
+):
     """A resource that runs to completion."""
 
     def completion_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[CompletionStatus]:

@@ -16,6 +16,7 @@ from ocf.objects import Manifest
 from ocf.objects.data_validation import base64_errors, secret_errors
 from ocf.objects.field_errors import FieldError
 from ocf.primitives.content_hash import DataBuilder, DataResource, encoded_texts
+from ocf.primitives.generated_entries import GeneratedEntries
 from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 
@@ -81,7 +82,11 @@ class Builder(DataBuilder[V1Secret, Mutator]):
         >>> base = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"user": "shop"}}
         >>> Builder(base).build().render()["data"]
         {'user': 'c2hvcA=='}
+        >>> [".".join(field) for field in Builder(base).with_generated("password").build().generated]
+        ['data.password']
     """
+
+    _generated = GeneratedEntries(encoded=True)
 
     kind = Kind("v1", "Secret", "V1Secret", Mutator, validate=_errors)
 

@@ -17,7 +17,7 @@ from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.status import always_suspended, conditions_of, live_field
+from ocf.primitives.status import always_suspended, conditions_of, live_field, port_error
 
 __all__ = [
     "Builder",
@@ -108,10 +108,13 @@ def _awaiting(live: V1Service | Manifest) -> str:
     The API defines no condition for it. `LoadBalancerPortsError` is True if a port is the cause; controllers have types
     of their own that are False, such as `cilium.io/IPAMRequestSatisfied`.
     """
+    if problem := port_error(live):
+        return f"{_AWAITING}: {problem}"
     for condition in conditions_of(live_field(live, "status")):
         if condition.status == ("True" if condition.type == "LoadBalancerPortsError" else "False"):
             return f"{_AWAITING}: {condition.with_reason}"
-    return _AWAITING
+    name = live_field(live, "spec", "loadBalancerClass")
+    return f'{_AWAITING}: no controller of load balancer class "{name}" has set one' if name else _AWAITING
 
 
 class Builder(IntegrationBuilder[V1Service, Mutator]):

@@ -31,6 +31,7 @@ __all__ = [
     "is_stale",
     "live_count",
     "live_field",
+    "port_error",
     "replica_counts",
     "rollout_failure",
 ]
@@ -240,6 +241,21 @@ def rollout_failure(live: BaseModel | Manifest) -> str:
         condition = seen.get(name)
         if condition is not None and condition.status == failed:
             return condition.with_reason
+    return ""
+
+
+def port_error(live: BaseModel | Manifest) -> str:
+    """Return the first error of a port that the load balancer of a Service or an Ingress reports; empty without one.
+
+    Example:
+        >>> failed = {"ports": [{"port": 80, "protocol": "TCP", "error": "example.com/PortInUse"}]}
+        >>> port_error({"status": {"loadBalancer": {"ingress": [failed]}}})
+        'port 80: example.com/PortInUse'
+    """
+    for entry in live_field(live, "status", "loadBalancer", "ingress") or ():
+        for port in live_field(entry, "ports") or ():
+            if live_field(port, "error"):
+                return f"port {live_field(port, 'port')}: {live_field(port, 'error')}"
     return ""
 
 

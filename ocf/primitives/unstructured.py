@@ -20,7 +20,8 @@ from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
 from ocf.editors import UnstructuredContentEditor
 from ocf.editors.content import own_json
 from ocf.errors import ConfigError, ManifestError
-from ocf.objects import copy_json, load_document, write_model
+from ocf.objects import copy_json, load_document
+from ocf.objects.models import write_parts
 from ocf.primitives import builder, resource
 from ocf.primitives.kind import Kind, StatusT
 from ocf.primitives.mutator import BaseMutator, Edits, MetadataEdits
@@ -134,7 +135,7 @@ def _problems_of(base: Mapping[str, Any], kind: Kind[Unstructured, Mutator]) -> 
 def _manifest(base: object) -> object:
     if isinstance(base, str):
         return load_document(base)
-    return write_model(base) if isinstance(base, BaseModel) else base
+    return write_parts(base) if isinstance(base, BaseModel | dict) else base
 
 
 class StaticBuilder(_Builder[Never], builder.StaticBuilder[Unstructured, Mutator]):

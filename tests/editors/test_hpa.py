@@ -24,6 +24,7 @@ from kubernetes.client import (
 )
 from pydantic import ValidationError
 
+from ocf.autoscaling import scaling
 from ocf.editors import HPASpecEditor
 from ocf.editors.metric_identity import ANY, AnyValue
 from ocf.errors import ConfigError, ManifestError
@@ -144,6 +145,33 @@ class TestFields:
 
         assert "behavior" not in write_model(spec)
 
+    @pytest.mark.parametrize(
+        ("method", "changed", "kept"),
+        [
+            pytest.param("set_scale_up", "scaleUp", "scaleDown", id="up"),
+            pytest.param("set_scale_down", "scaleDown", "scaleUp", id="down"),
+        ],
+    )
+    def test_the_rules_of_one_direction_are_replaced(self, method: str, changed: str, kept: str) -> None:
+        """Those of the other direction stay, and the rules are a copy."""
+        spec = spec_of()
+        both = {"scaleUp": {"selectPolicy": "Min"}, "scaleDown": {"stabilizationWindowSeconds": 9}}
+        HPASpecEditor(spec).set_behavior(V2HorizontalPodAutoscalerBehavior.model_validate(both))
+        rules = scaling.disabled()
+
+        getattr(HPASpecEditor(spec), method)(rules)
+        rules.select_policy = "Max"
+
+        assert write_model(spec)["behavior"] == {changed: {"selectPolicy": "Disabled"}, kept: both[kept]}
+
+    @pytest.mark.parametrize("method", ["set_scale_up", "set_scale_down"])
+    def test_the_rules_of_a_direction_need_no_behavior(self, method: str) -> None:
+        spec = spec_of()
+
+        getattr(HPASpecEditor(spec), method)(scaling.disabled())
+
+        assert list(write_model(spec)["behavior"].values()) == [{"selectPolicy": "Disabled"}]
+
     def test_raw_is_the_live_spec(self) -> None:
         spec = spec_of()
 
@@ -155,6 +183,8 @@ class TestFields:
             pytest.param(lambda e: e.set_scale_target_ref(None), id="scaleTargetRef None"),
             pytest.param(lambda e: e.set_scale_target_ref({"kind": "Deployment", "name": "a"}), id="a mapping"),
             pytest.param(lambda e: e.set_behavior(V2HPAScalingRules()), id="rules instead of behavior"),
+            pytest.param(lambda e: e.set_scale_up(V2HorizontalPodAutoscalerBehavior()), id="behavior instead of rules"),
+            pytest.param(lambda e: e.set_scale_down({"selectPolicy": "Disabled"}), id="a mapping of rules"),
             pytest.param(lambda e: e.ensure_metric(None), id="metric None"),
             pytest.param(lambda e: e.ensure_metric(resource("cpu").resource), id="source instead of metric"),
         ],

@@ -10,6 +10,7 @@ from ocf.primitives import ingress
 
 ASSIGNED = "Ingress has been assigned an address"
 AWAITING = "Awaiting load balancer address assignment"
+IN_USE = {"ports": [{"port": 80, "protocol": "TCP", "error": "PortInUse"}]}
 BASE: Manifest = {
     "apiVersion": "networking.k8s.io/v1",
     "kind": "Ingress",
@@ -29,6 +30,7 @@ def entries(*addresses: Any) -> Manifest:
         pytest.param(entries(), "OperationPending", "Degraded", AWAITING, id="no entry"),
         pytest.param(entries({}), "OperationPending", "Degraded", AWAITING, id="an empty entry"),
         pytest.param(entries({"ip": ""}), "OperationPending", "Degraded", AWAITING, id="an empty address"),
+        pytest.param(entries(IN_USE), "OperationPending", "Degraded", f"{AWAITING}: port 80: PortInUse", id="a port"),
         pytest.param(entries({"ip": "10.0.0.1"}), "Operational", "Healthy", ASSIGNED, id="ip"),
         pytest.param(entries({"hostname": "lb.example.com"}), "Operational", "Healthy", ASSIGNED, id="host name"),
         pytest.param(entries({}, {"ip": "10.0.0.1"}), "Operational", "Healthy", ASSIGNED, id="second entry"),

@@ -1,9 +1,11 @@
-"""The Job primitive: status, suspension by deletion, and the order of its eight categories."""
+"""The Job primitive: status, suspension by deletion, the order of its eight categories, and runs that have a key."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from ocf import component
 from ocf.concepts import (
     ApplyOperation,
     Completable,
@@ -13,8 +15,10 @@ from ocf.concepts import (
     Suspendable,
     SuspensionStatus,
 )
-from ocf.objects import Manifest
+from ocf.errors import BuildError, MutationError
+from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, job
+from ocf.runtime.rbac import policy_rules
 
 BASE: Manifest = {
     "apiVersion": "batch/v1",
@@ -146,3 +150,97 @@ def test_every_category_edits_its_part() -> None:
     assert template["metadata"] == {"labels": {"app": "migrate"}}
     assert template["spec"]["serviceAccountName"] == "migrate"
     assert template["spec"]["containers"] == [{"name": "migrate", "image": "migrate:1", "args": ["--fast"]}]
+
+
+class TestRunOnce:
+    def test_the_object_has_the_key_in_a_label_and_no_time_to_live(self) -> None:
+        resource = job.Builder(BASE).run_once("2.3.1", ttl=timedelta(hours=1)).build()
+        assert resource.render()["metadata"]["labels"] == {"ocf.dev/run": "2.3.1"}
+        assert resource.render()["spec"] == BASE["spec"]
+        assert (resource.run_key, resource.expiry) == ("2.3.1", (("spec", "ttlSecondsAfterFinished"), 3600))
+
+    def test_the_label_is_set_after_all_mutations(self) -> None:
+        def mutate(m: job.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_label("ocf.dev/run", "other"))
+
+        builder = job.Builder(BASE).run_once("1").with_mutation(job.Mutation("other", mutate))
+        assert builder.build().render()["metadata"]["labels"] == {"ocf.dev/run": "1"}
+        assert builder.build().registered_mutations == ("other", "run-once")
+
+    def test_the_builder_can_build_again(self) -> None:
+        builder = job.Builder(BASE).run_once("1")
+        assert builder.build().render() == builder.build().render()
+        assert builder.run_once("2").build().run_key == "2"
+
+    @pytest.mark.parametrize(
+        ("key", "ttl", "problem"),
+        [
+            pytest.param("", None, "the key of run_once must be a text that is not empty, got ''", id="no key"),
+            pytest.param(7, None, "the key of run_once must be a text that is not empty, got 7", id="a number"),
+            pytest.param("1+a", None, "the key of run_once must be a label value, got '1+a': ", id="build metadata"),
+            pytest.param("x" * 64, None, "must be no more than 63", id="too long"),
+            pytest.param(
+                "1", 600, "the ttl of run_once must be a timedelta that is not negative, got 600", id="seconds"
+            ),
+            pytest.param(
+                "1",
+                timedelta(seconds=-1),
+                "the ttl of run_once must be a timedelta that is not negative, got datetime",
+                id="negative",
+            ),
+        ],
+    )
+    def test_a_setting_that_is_invalid_is_rejected(self, key: Any, ttl: Any, problem: str) -> None:
+        with pytest.raises(BuildError) as rejected:
+            job.Builder(BASE).run_once(key, ttl=ttl).build()
+        (found,) = rejected.value.problems
+        assert problem in found
+
+    @pytest.mark.parametrize(
+        ("seen", "key", "finished"),
+        [
+            pytest.param(live(condition("Complete")), "", True, id="complete, from before it ran once"),
+            pytest.param(live(FAILED), "", True, id="failed"),
+            pytest.param(live(condition("FailureTarget"), active=1), "", False, id="its last pods terminate"),
+            pytest.param(live(condition("SuccessCriteriaMet")), "", False, id="criteria are met, pods terminate"),
+            pytest.param(live(condition("Complete", "False")), "", False, id="not complete"),
+            pytest.param(live(active=1), "", False, id="runs"),
+            pytest.param(
+                {**BASE, "metadata": {**BASE["metadata"], "labels": {"ocf.dev/run": "7"}}}, "7", False, id="with a key"
+            ),
+        ],
+    )
+    def test_a_run_has_ended_when_its_controller_says_so(self, seen: Manifest, key: str, finished: bool) -> None:
+        resource = job.Builder(BASE).run_once("1").build()
+        assert (resource.run_of(seen), resource.has_finished(seen)) == (key, finished)
+
+
+TTL = "spec.ttlSecondsAfterFinished: Forbidden: the finished object would be deleted, and the next reconcile"
+
+
+def test_a_time_to_live_in_the_baseline_is_rejected() -> None:
+    """https://github.com/ansible/awx-resource-operator/issues/49: such a Job runs again and again."""
+    with pytest.raises(BuildError) as rejected:
+        job.Builder({**BASE, "spec": {**BASE["spec"], "ttlSecondsAfterFinished": 60}}).build()
+    assert TTL in str(rejected.value)
+    assert "run_once(key, ttl=...)" in str(rejected.value)
+
+
+def test_a_time_to_live_in_a_mutation_is_rejected() -> None:
+    def mutate(m: job.Mutator) -> None:
+        m.edit_job_spec(lambda spec: spec.set_ttl_seconds_after_finished(60))
+
+    with pytest.raises(MutationError) as rejected:
+        job.Builder(BASE).run_once("1").with_mutation(job.Mutation("ttl", mutate)).build().render()
+    assert TTL in str(rejected.value)
+
+
+def test_a_job_that_runs_once_needs_the_right_to_delete_the_one_of_an_earlier_run() -> None:
+    def verbs(builder: job.Builder) -> set[str]:
+        kept = builder.with_custom_suspend_deletion_decision(None)
+        subject = component.Builder("migration", condition_type="Migrated").with_resource(kept).build()
+        rules = policy_rules([subject], owner=ObjectKey("v1", "ConfigMap", "owner", "shop"))
+        return {rule.verb for rule in rules if rule.resource == "jobs"}
+
+    assert verbs(job.Builder(BASE)) == {"get", "create", "patch"}
+    assert verbs(job.Builder(BASE).run_once("1")) == {"get", "create", "patch", "delete"}

@@ -37,6 +37,9 @@ DONE = "Pod has completed successfully"
 DOWN = "Pod is not running"
 LOOP = "Container proxy is in CrashLoopBackOff"
 ERROR = "Container proxy terminated with error"
+LOOPS = "CrashLoopBackOff: container proxy ends again and again"
+ENDS = "container proxy ended: exit code 2 (Error)"
+PULLS = "ContainerCreating: container proxy has not started"
 PROGRESS = {
     ApplyOperation.CREATED: (AliveStatus.CREATING, "Pod is starting"),
     ApplyOperation.UPDATED: (AliveStatus.UPDATING, "Pod is being recreated"),
@@ -51,16 +54,36 @@ PROGRESS = {
         pytest.param(live("Running", READY), "Healthy", RUNNING, "Healthy", RUNNING, id="ready"),
         pytest.param(live("Running"), "Healthy", RUNNING, "Healthy", RUNNING, id="without container statuses"),
         pytest.param(live("Running", READY, UNREADY), "Creating", NOT_READY, "Degraded", NOT_READY, id="not ready"),
-        pytest.param(live("Running", READY, PULLING), "Creating", NOT_READY, "Degraded", NOT_READY, id="another wait"),
+        pytest.param(
+            live("Running", READY, PULLING),
+            "Creating",
+            f"{NOT_READY}: {PULLS}",
+            "Degraded",
+            f"{NOT_READY}: {PULLS}",
+            id="another wait",
+        ),
         pytest.param(live("Running", READY, ENDED), "Creating", NOT_READY, "Degraded", NOT_READY, id="one succeeded"),
-        pytest.param(live("Running", READY, LOOPING), "Failing", LOOP, "Degraded", NOT_READY, id="crash loop"),
-        pytest.param(live("Running", FAILED, READY), "Failing", ERROR, "Degraded", NOT_READY, id="container failed"),
-        pytest.param(live("Running", FAILED, LOOPING), "Failing", ERROR, "Degraded", NOT_READY, id="the first failure"),
+        pytest.param(
+            live("Running", READY, LOOPING), "Failing", LOOP, "Degraded", f"{NOT_READY}: {LOOPS}", id="crash loop"
+        ),
+        pytest.param(
+            live("Running", FAILED, READY), "Failing", ERROR, "Degraded", f"{NOT_READY}: {ENDS}", id="container failed"
+        ),
+        pytest.param(
+            live("Running", FAILED, LOOPING),
+            "Failing",
+            ERROR,
+            "Degraded",
+            f"{NOT_READY}: {LOOPS}",
+            id="the first failure",
+        ),
         pytest.param(live("Pending"), "Creating", "Pod is pending", "Down", DOWN, id="pending"),
-        pytest.param(live("Pending", LOOPING), "Failing", LOOP, "Down", DOWN, id="crash loop before it runs"),
+        pytest.param(
+            live("Pending", LOOPING), "Failing", LOOP, "Down", f"{DOWN}: {LOOPS}", id="crash loop before it runs"
+        ),
         pytest.param(BASE, "Creating", "Pod is pending", "Down", DOWN, id="without a status"),
         pytest.param(live("Failed"), "Failing", "Pod has failed", "Down", DOWN, id="failed, for example evicted"),
-        pytest.param(live("Failed", FAILED), "Failing", ERROR, "Down", DOWN, id="failed container"),
+        pytest.param(live("Failed", FAILED), "Failing", ERROR, "Down", f"{DOWN}: {ENDS}", id="failed container"),
         pytest.param(live("Succeeded", ENDED), "Healthy", DONE, "Healthy", DONE, id="succeeded"),
     ],
 )

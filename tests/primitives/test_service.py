@@ -59,6 +59,22 @@ STATES = [
             "an empty address": live("LoadBalancer", [{"ip": "", "hostname": ""}]),
         }.items()
     ),
+    pytest.param(
+        live("LoadBalancer", [{"ports": [{"port": 80, "protocol": "TCP", "error": "PortInUse"}]}]),
+        "OperationPending",
+        f"{AWAITING}: port 80: PortInUse",
+        "Degraded",
+        f"{AWAITING}: port 80: PortInUse",
+        id="load balancer, a port has an error",
+    ),
+    pytest.param(
+        {**BASE, "spec": {**BASE["spec"], "type": "LoadBalancer", "loadBalancerClass": "example.com/none"}},
+        "OperationPending",
+        f'{AWAITING}: no controller of load balancer class "example.com/none" has set one',
+        "Degraded",
+        f'{AWAITING}: no controller of load balancer class "example.com/none" has set one',
+        id="load balancer, of a class",
+    ),
     *(
         pytest.param(
             {**live("LoadBalancer"), "status": {"conditions": conditions}},
