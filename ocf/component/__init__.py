@@ -4,13 +4,16 @@ Build a component with `Builder`, and reconcile it inside `reconciling`.
 """
 
 from ocf.component.apply.handover import BEFORE_SUSPENSION
+from ocf.component.block import reconciling
 from ocf.component.builder import Builder
 from ocf.component.component import Component
-from ocf.component.context import ReconcileContext, reconciling
+from ocf.component.context import ReconcileContext
 from ocf.component.deletion import CleanupPending, DeletionOrder
 from ocf.component.diff import ComponentDiff, diff
 from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, finalize
-from ocf.component.model.resource_options import Adoption, Conflicts, Participation
+from ocf.component.model.context_values import ContextKey
+from ocf.component.model.resource_options import Adoption, Conflicts, Participation, Writes
+from ocf.component.named_set import stored_names
 from ocf.component.parallel import reconcile_all
 from ocf.component.reconcile.prerequisites import Prerequisite, depends_on
 from ocf.component.status.conditions import Condition
@@ -27,6 +30,7 @@ __all__ = [
     "ComponentDiff",
     "Condition",
     "Conflicts",
+    "ContextKey",
     "DeletionOrder",
     "FinalizationResult",
     "Finalizer",
@@ -36,11 +40,13 @@ __all__ = [
     "Reason",
     "ReconcileContext",
     "Result",
+    "Writes",
     "depends_on",
     "describe",
     "diff",
     "finalize",
     "reconcile_all",
     "reconciling",
+    "stored_names",
     "summarize",
 ]

@@ -25,10 +25,19 @@ from ocf.errors import FeatureGateError, HandlerError, OcfError
 if TYPE_CHECKING:
     from ocf.feature import Gate
 
-__all__ = ["GateAnswers", "call_with_timeout", "is_open", "wait"]
+__all__ = ["GateAnswers", "call_with_timeout", "is_cancelled", "is_open", "wait"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether an error of an author's coroutine function is the cancellation of the task that calls it.
+
+    A function that waits for what another task has cancelled raises the same error, and has failed.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (task is None or bool(task.cancelling()))
 
 
 def is_open(gate: Gate | None) -> bool:

@@ -6,17 +6,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import timedelta
-from typing import Self, Unpack, cast
+from typing import Any, Final, Self, Unpack, cast
 
+from ocf.cluster import Propagation
 from ocf.component.component import Component
 from ocf.component.model.common_metadata import NO_METADATA
-from ocf.component.model.data_flow import data_problems, independence_problems
+from ocf.component.model.data_flow import data_problems, independence_problems, rollout_problems
 from ocf.component.model.former_managers import pattern_problems
 from ocf.component.model.owner_labels import recommended_labels, selector_labels
 from ocf.component.model.registration import Registration, is_builder, is_resource
+from ocf.component.model.registration_problems import registration_problems
 from ocf.component.model.resource_options import Adoption, EffectiveOptions, Lifecycle, ResourceOptions
+from ocf.component.model.rollout import BeforeUpdate, Rollout
 from ocf.component.reconcile.prerequisites import Prerequisite
 from ocf.concepts import Resource
+from ocf.concepts.external import Client, ExternalResource
 from ocf.concepts.resource import ObjectDefaults, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
 from ocf.feature import Gate
@@ -24,6 +28,9 @@ from ocf.objects import ObjectKey
 from ocf.objects.conditions import condition_type_problem
 
 __all__ = ["Builder"]
+
+_PAIR: Final = 2
+_NOT_IN_ROLLOUT: Final = frozenset({"read_only", "delete_when", "orphan_when", "independent"})
 
 
 class Builder:
@@ -100,6 +107,40 @@ class Builder:
             return self
         return self.with_resource(make(), **options)
 
+    def with_rollout(
+        self,
+        resources: Sequence[Resource | ResourceBuilder],
+        *,
+        max_unavailable: int = 1,
+        before_update: BeforeUpdate | None = None,
+        **options: Unpack[ResourceOptions],
+    ) -> Self:
+        """Register resources that are changed a few at a time, such as the members of a database.
+
+        They are created together. Later on, one is changed only while fewer than `max_unavailable` of them are not
+        ready; the others wait, and the condition is `Updating` until all are up to date. One of which nothing is
+        available, because it was deleted, is broken or was suspended, waits for no other one.
+
+        Args:
+            resources: The members, in the order in which they are changed: usually the primary last.
+            max_unavailable: How many of them may be unavailable, at least 1.
+            before_update: Called before the spec of a member that is available changes, or the member is replaced, with
+                its live object and the context, such as `async def switch_over(live, context)`. A text is why the
+                change has to wait: the function is called again after the poll interval. It may be called again for the
+                same change.
+            options: See `ResourceOptions`; those of each of them.
+        """
+        problem = _rollout_problem(resources, max_unavailable, before_update, options)
+        if problem:
+            self._problems.append(problem)
+            return self
+        rollout, before = Rollout(max_unavailable, before_update), len(self._registered)
+        for resource in resources:
+            self.with_resource(resource, **options)
+        members = self._registered[before:]
+        self._registered[before:] = [(resource, replace(each, rollout=rollout)) for resource, each in members]
+        return self
+
     def with_namespace(self, namespace: str) -> Self:
         """Set the namespace of all objects whose baseline has none, instead of that of the owner.
 
@@ -166,15 +207,47 @@ class Builder:
         self._made = replace(self._made, published=False)
         return self
 
-    def with_prune(self) -> Self:
+    def with_prune(
+        self,
+        *,
+        kinds: Sequence[tuple[str, str]] = (),
+        external: Sequence[Client[Any, Any]] = (),
+        while_blocked: bool = False,
+        propagation: Propagation = Propagation.BACKGROUND,
+    ) -> Self:
         """Delete objects that the component applied in earlier reconciles and does not register now.
 
-        Pruning considers every kind of which the component registers a resource. It deletes the objects in the owner's
-        namespace (in all namespaces, for a cluster-scoped owner) that name the owner and were applied by this
-        component; that costs one list request per kind and reconcile. Nothing is pruned while a resource is blocked or
-        the component is suspended. A resource that `include_when` leaves out is not registered.
+        Pruning considers every kind of which the component registers a resource, and `kinds`. It deletes the objects
+        in the owner's namespace (in all namespaces, for a cluster-scoped owner) that name the owner and were applied by
+        this component; that costs one list request per kind and reconcile. Nothing is pruned while the component is
+        suspended. A resource that `include_when` leaves out is not registered.
+
+        Args:
+            kinds: Kinds that it considers although the component registers no resource of them any more, as
+                `("v1", "ConfigMap")`: for a set of objects that may become empty, and a resource that is dropped. A
+                kind that the API server does not serve is left out.
+            external: Clients of external resources of which the same holds.
+            while_blocked: Whether objects are pruned also while a resource is blocked. By default they stay until then,
+                because the old ones may be needed until the new ones are applied.
+            propagation: What happens to the dependents of the objects, as for `with_resource`.
         """
-        self._made = replace(self._made, prunes=True)
+        self._problems += _kind_problems(kinds)
+        try:
+            policy = Propagation(propagation)
+        except ValueError:
+            self._problems.append(
+                f'propagation of with_prune must be one of {", ".join(Propagation)}, got "{propagation}"'
+            )
+            return self
+        named = tuple(dict.fromkeys((*self._made.prune_kinds, *(kinds or ()))))
+        self._made = replace(
+            self._made,
+            prunes=True,
+            prunes_while_blocked=while_blocked,
+            prune_kinds=named,
+            prune_external=(*self._made.prune_external, *external),
+            prune_propagation=policy,
+        )
         return self
 
     def with_adoption(self, adoption: Adoption) -> Self:
@@ -236,6 +309,17 @@ class Builder:
         self._made = replace(self._made, poll_interval=interval)
         return self
 
+    def with_pod_causes(self) -> Self:
+        """Name in the condition why the pods of a workload do not start, or are not ready.
+
+        While the component is not ready, from the poll interval on, the pods of each workload that is not ready are
+        listed, at most 50, and if there are fewer than desired, the events about the workload; and the component is
+        reconciled again after the poll interval. Nothing is watched, and nothing is read once it is ready. The role of
+        the operator needs `list` for pods and events, which the generated one has.
+        """
+        self._made = replace(self._made, reads_pods=True)
+        return self
+
     def with_handler_timeout(self, timeout: timedelta | None) -> Self:
         """Set the timeout of one handler call: of a mutation, a guard, a status handler or a prerequisite.
 
@@ -261,7 +345,8 @@ class Builder:
         problems += self._build_problems(entries)
         if problems:
             raise BuildError(problems)
-        return replace(self._made, entries=tuple(entries))
+        objects = tuple(entry for entry in entries if entry.external is None)
+        return replace(self._made, entries=objects, external=tuple(e for e in entries if e.external is not None))
 
     def _with_common(self, name: str, entries: Mapping[str, str], *, pod_templates: bool) -> Self:
         try:
@@ -275,23 +360,34 @@ class Builder:
         for given, options in self._registered:
             try:
                 adopt = options.adopt or self._adoption
-                entry = Registration.of(self._built(given), replace(options, adopt=adopt) if adopt else options)
+                built = self._built(given, options)
+                made = built.at_each_target() if isinstance(built, ExternalResource) else [built]
+                if not made:
+                    # The last target has left: the resource is deleted there.
+                    made, options = [built], replace(options, lifecycle=Lifecycle.DELETED)  # noqa: PLW2901
+                options = replace(options, adopt=adopt) if adopt else options  # noqa: PLW2901 (with the default)
+                found = [Registration.of(one, options) for one in made]
             except BuildError as error:
                 problems += error.problems
             else:
-                entries.append(replace(entry, common=self._common) if self._common else entry)
-        return entries
+                # What another writer makes gets no labels of ours.
+                common = bool(self._common) and not options.updates_only
+                entries += [replace(entry, common=self._common) if common else entry for entry in found]
+        return [replace(entry, place=place) for place, entry in enumerate(entries)]
 
-    def _built(self, given: Resource | ResourceBuilder) -> Resource:
+    def _built(self, given: Resource | ResourceBuilder, options: EffectiveOptions) -> Resource:
         if not is_builder(given):
             return cast("Resource", given)
         owner = self._owner
-        if owner is None and not self._namespace:
+        by_name = options.updates_only or Lifecycle.MANAGED not in options.possible_lifecycles
+        if owner is None and not self._namespace and not by_name:
             return given.build()
+        selects = owner is not None and not options.updates_only
         defaults = ObjectDefaults(
             namespace=self._namespace or (owner.namespace if owner is not None else ""),
             owner=owner,
-            selector=selector_labels(self._common.objects.labels) if owner is not None else {},
+            selector=selector_labels(self._common.objects.labels) if selects else {},
+            by_name=by_name,
         )
         # The caller may use the builder again.
         return copy(given).with_defaults(defaults).build()
@@ -308,10 +404,10 @@ class Builder:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
         yield from self._common.problems()
-        yield from self._duplicates(entries)
-        yield from self._shared_selectors(entries)
+        yield from registration_problems(self._made.name, entries)
         yield from data_problems(self._made.name, entries)
         yield from independence_problems(self._made.name, entries)
+        yield from rollout_problems(self._made.name, entries)
 
     def _time_problems(self) -> Iterator[str]:
         times = {
@@ -329,30 +425,6 @@ class Builder:
                 yield f"{name} must be positive, got {given}"
         if self._made.grace_period and not self._made.published:
             yield "an unpublished component has no grace period: its condition is not stored"
-
-    def _shared_selectors(self, entries: Sequence[Registration]) -> Iterator[str]:
-        """Yield which workloads would select the pods of each other, because none has a selector of its own."""
-        defaulted = [
-            entry.identity
-            for entry in entries
-            if entry.alive is not None
-            and entry.lifecycle is Lifecycle.MANAGED
-            and getattr(entry.resource, "selects_by_default", False)
-        ]
-        if len(defaulted) > 1:
-            yield (
-                f'component "{self._made.name}": {" and ".join(defaulted)} would select the same pods: set '
-                "spec.selector and the labels of the pod template in all of them but one, or make them components of "
-                "their own"
-            )
-
-    def _duplicates(self, entries: Sequence[Registration]) -> Iterator[str]:
-        seen: dict[str, Registration] = {}
-        for entry in entries:
-            first = seen.setdefault(entry.identity, entry)
-            if first is not entry:
-                options = _option_text(entry) if _option_text(entry) != _option_text(first) else ""
-                yield f'duplicate resource "{entry.identity}" in component "{self._made.name}"{options}'
 
 
 def _name_problems(name: object) -> Iterator[str]:
@@ -379,12 +451,24 @@ def _type_problems(condition_type: object) -> Iterator[str]:
         yield problem
 
 
-def _option_text(entry: Registration) -> str:
-    """Return the options of a registration as text, for an error about two registrations of one object."""
-    deleted, read = (
-        str(entry.lifecycle is lifecycle).lower() for lifecycle in (Lifecycle.DELETED, Lifecycle.READ_ONLY)
-    )
-    return f" (delete={deleted}, readOnly={read}, mode={entry.options.participation})"
+def _kind_problems(kinds: object) -> Iterator[str]:
+    """Yield why kinds cannot be pruned that are named in this way."""
+    given = list(kinds) if isinstance(kinds, Sequence) and not isinstance(kinds, str) else [kinds]
+    for kind in given:
+        if not (isinstance(kind, tuple | list) and len(kind) == _PAIR and all(isinstance(one, str) for one in kind)):
+            yield f'with_prune: kinds must be pairs such as ("v1", "ConfigMap"), got {kind!r:.60}'
+
+
+def _rollout_problem(resources: object, most: object, before: object, options: Mapping[str, object]) -> str:
+    """Return why arguments of a rollout are wrong; empty if they are not."""
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        return f"with_rollout: max_unavailable must be an integer of at least 1, got {most!r:.60}"
+    if before is not None and not callable(before):
+        return f"with_rollout: before_update must be an `async def` function, got {before!r:.60}"
+    if isinstance(resources, str) or not isinstance(resources, Sequence):
+        return f"with_rollout takes a list of resources, got {type(resources).__name__}"
+    excluded = sorted(_NOT_IN_ROLLOUT & {name for name, value in options.items() if value is not None})
+    return f"with_rollout does not take {', '.join(excluded)}: use with_resource" if excluded else ""
 
 
 def _resource_problem(component: str, given: object) -> str:

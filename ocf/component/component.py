@@ -6,18 +6,19 @@ owner's status and in the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
 from ocf.cluster import Propagation
 from ocf.component import preview
+from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.author_code import call_with_timeout
 from ocf.component.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
-from ocf.component.model.ownership import Owner
+from ocf.component.model.ownership import Owner, finalizers_of
 from ocf.component.model.registration import (
     Registration,
     ScaleTargets,
@@ -26,10 +27,14 @@ from ocf.component.model.registration import (
     shared_problem,
 )
 from ocf.component.model.resource_options import Lifecycle
-from ocf.component.reconcile.loop import ReconcileRun, converge, failing
+from ocf.component.reconcile.external_removal import is_removed, pending_removals, remove_all, remove_unwanted
+from ocf.component.reconcile.former_scalers import FormerScalers
+from ocf.component.reconcile.loop import converge
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
-from ocf.component.reconcile.prune import DeletionReason, Pruner
+from ocf.component.reconcile.prune import DeletionReason, Pruner, marked_kinds, reason_of
 from ocf.component.reconcile.reporter import Reporter
+from ocf.component.reconcile.run import ReconcileRun, failing
+from ocf.component.reconcile.served import left_out, naming_left_out
 from ocf.component.reconcile.suspend import suspend
 from ocf.component.status.conditions import (
     Condition,
@@ -39,12 +44,15 @@ from ocf.component.status.conditions import (
     grace_is_over,
     grace_remaining,
     suspending_condition,
+    waits_longer,
 )
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
-from ocf.component.status.results import Action, ResourceOutcome, Result
+from ocf.component.status.results import Action, ResourceOutcome, Result, component_span, result_attributes
 from ocf.concepts import Resource, data_scope
+from ocf.concepts.external import Client
 from ocf.concepts.provenance import Provenance
-from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, spanning
+from ocf.concepts.recorder import Why
+from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import OcfError, ReconcileError, failure_text
 from ocf.feature import Gate
 from ocf.objects import Manifest, ObjectKey
@@ -58,9 +66,8 @@ _BEFORE_PREREQUISITES: Final = frozenset(
     {Reason.UNKNOWN, Reason.PREREQUISITE_NOT_MET, Reason.DISABLED, Reason.FEATURE_GATE_ERROR, Reason.ERROR}
 )
 _DISABLED: Final = DeletionReason("disabled", "due to disabled feature gate")
-_FLAGGED: Final = DeletionReason("not wanted", "due to resource deletion flag")
+_REACHED: Final = frozenset({Lifecycle.MANAGED, Lifecycle.READ_ONLY})
 _NO_TARGETS: Final = ScaleTargets({}, {}, {})
-_GATED: Final = DeletionReason("gate closed", "due to closed resource gate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -72,30 +79,42 @@ class Component:
     Args:
         name: Name of the component; part of its field manager, so renaming it moves every field to a new manager.
         condition_type: Type of its condition on the owner.
-        entries: Its resources, in order of registration.
+        entries: Its resources in the cluster, in order of registration.
+        external: Its external resources, one for each target, in order of registration.
         gate: Gate of the whole component; None for always on.
         prerequisites: What must be met before it does anything.
         suspended: Whether it is suspended.
         published: Whether its condition is written to the owner, or only returned and aggregated.
         prunes: Whether objects that it applied earlier and does not register now are deleted.
+        prune_kinds: Kinds of which such objects are looked for, although no resource of them is registered.
+        prune_external: Clients of external resources of which the same holds.
+        prunes_while_blocked: Whether they are deleted also while a resource is blocked.
+        prune_propagation: What happens to their dependents.
         former_managers: Field managers whose fields it takes over once, by name or pattern.
         grace_period: Time until a component that is not ready becomes degraded or down; zero for no limit.
         poll_interval: Time until the next reconcile while it waits for something that may come without an event.
         handler_timeout: Timeout of one handler call; None for no limit.
+        reads_pods: Whether the pods of workloads that are not ready are read, for the message of the condition.
     """
 
     name: str
     condition_type: str
     entries: tuple[Registration, ...] = ()
+    external: tuple[Registration, ...] = ()
     gate: Gate | None = None
     prerequisites: tuple[Prerequisite, ...] = ()
     suspended: bool = False
     published: bool = True
     prunes: bool = False
+    prunes_while_blocked: bool = False
+    prune_kinds: tuple[tuple[str, str], ...] = ()
+    prune_external: tuple[Client[Any, Any], ...] = ()
+    prune_propagation: Propagation = Propagation.BACKGROUND
     former_managers: tuple[str, ...] = ()
     grace_period: timedelta = timedelta(0)
     poll_interval: timedelta = timedelta(seconds=10)
     handler_timeout: timedelta | None = None
+    reads_pods: bool = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -129,8 +148,9 @@ class Component:
         if context.is_ending or context.is_over:
             return nothing
         self.announce(context)
+        context.outcomes[self.name] = {}
         try:
-            with data_scope(), spanning(_span, self.name):
+            with data_scope(), spanning(component_span, self.name):
                 # 1. The gate.
                 if not self._is_enabled(context):
                     outcomes = await self._disable(context)
@@ -142,24 +162,45 @@ class Component:
                 unmet = await self._unmet(context, before.previous)
                 if unmet is not None:
                     return self._staged(context, before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), [])
-                run = self._new_run(context, await self._scale_targets())
                 entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
+                skipped = await left_out(entries, self._new_run(context))
+                outside = [entry for entry in self.external if entry.options.lifecycle in _REACHED]
+                entries = sorted([*(one for one in entries if one.identity not in skipped), *outside], key=_place)
+                run = self._new_run(context, await self._scale_targets(skipped))
                 if self.suspended or before.previous.reason in SUSPENSION_REASONS:
                     entries = scalers_first(entries, run.scaling.targets)
+                work = Pruner(run, self.prune_propagation)
+                former = FormerScalers(work, run, self.entries, prunes=self.prunes)
+                await former.delete_without_successor()
                 # 3. Suspension.
                 if self.suspended:
                     # Any other state of the suspension, and any error, has another reason.
                     was_applied = before.previous.reason in {Reason.SUSPENDING, Reason.SUSPENDED}
-                    outcomes = await suspend(entries, run, was_applied=was_applied)
+                    outcomes = [
+                        *skipped.values(),
+                        *await suspend(entries, run, former.delete_before, was_applied=was_applied),
+                    ]
                     reported = [ResourceObservation(one.resource, one.report) for one in outcomes if one.report]
-                    condition = suspending_condition(reported, before)
-                    return self._staged(context, condition, outcomes + await self._clean_up(run, prune=False))
+                    condition = naming_left_out(suspending_condition(reported, before), outcomes)
+                    return self._staged(context, condition, outcomes + await self._clean_up(work, run, prune=False))
                 # 4. The resources.
                 grading = grace_is_over(before.previous, self.grace_period, before.now)
-                outcomes, observations = await converge(entries, run, grading=grading)
-                condition = converging_condition(observations, before, grace_period=self.grace_period)
+                explaining = self.reads_pods and waits_longer(before.previous, self.poll_interval, before.now)
+                updating = before.previous.reason is Reason.UPDATING
+                converged = await converge(
+                    entries, run, former.delete_before, grading=grading, explaining=explaining, updating=updating
+                )
+                if converged.has_begun and not all(one.is_ready for one in converged.observations):
+                    # Each member has the whole grace period.
+                    before = replace(before, previous=replace(before.previous, last_transition_time=""))
+                outcomes = [*skipped.values(), *converged.outcomes]
                 blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
-                outcomes += await self._clean_up(run, prune=self.prunes and not blocked)
+                prune = self.prunes and (self.prunes_while_blocked or not blocked)
+                cleaned = await self._clean_up(work, run, prune=prune)
+                observations = [*converged.observations, *pending_removals(cleaned)]
+                condition = converging_condition(observations, before, grace_period=self.grace_period)
+                condition = naming_left_out(condition, outcomes)
+                outcomes += cleaned
                 return self._staged(context, condition, outcomes)
         except Exception as error:
             if context.is_over:
@@ -169,7 +210,8 @@ class Component:
 
     def announce(self, context: ReconcileContext) -> None:
         """Record in a reconcile which objects the component manages; none while its gate is off."""
-        context.claims.announce(self.name, [entry.unversioned for entry in self._managed(context)])
+        managed = [*self._managed(context), *self._managed(context, self.external)]
+        context.claims.announce(self.name, [entry.unversioned for entry in managed])
 
     def resource(self, identity: str) -> Resource | None:
         """Return a registered resource, whatever its lifecycle; None if the identity is not registered.
@@ -189,6 +231,14 @@ class Component:
             ConfigError: Naming the resource that cannot be rendered.
         """
         return preview.render(self.entries)
+
+    def render_external(self) -> list[Manifest]:
+        """Return what is desired of its external resources, in the form of objects, without calling their systems.
+
+        Raises:
+            ConfigError: Naming the resource that cannot be rendered.
+        """
+        return preview.render_external(self.external)
 
     def preview(self) -> list[Any]:
         """Render the managed resources as `render` does, each as the model that its own `preview` returns.
@@ -233,8 +283,10 @@ class Component:
         return tuple(entry.key for entry in made if owner.can_own(entry.key) and not entry.options.unowned)
 
     def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
-        """Return the objects that the garbage collector does not delete with the owner."""
-        return tuple(entry.key for entry in self._left_behind(context))
+        """Return the objects that the garbage collector does not delete with the owner; the owner itself just goes."""
+        made, is_owner = self._with(Lifecycle.MANAGED, Lifecycle.DELETED), context.owned_by.is_object
+        marked = [entry for entry in made if entry.options.mark and not is_owner(entry.key)]
+        return tuple(entry.key for entry in (*self._left_behind(context), *marked))
 
     def held_objects(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Return the objects that are held until the owner is cleaned up; none while the gate is off."""
@@ -244,6 +296,8 @@ class Component:
     async def delete_objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Delete every object that it applied for the owner and that the garbage collector does not delete.
 
+        Fields that it has set in objects of other writers are released.
+
         Returns:
             The objects that are being deleted, but still exist.
 
@@ -252,10 +306,42 @@ class Component:
         """
         return await self._delete_applied(context, self._left_behind(context))
 
+    @property
+    def makes_external(self) -> bool:
+        """Whether it makes external resources, which have to be deleted before the owner is gone."""
+        return any(entry.options.lifecycle is not Lifecycle.READ_ONLY for entry in self.external)
+
+    async def delete_external(self, context: ReconcileContext, names: Collection[str]) -> list[ResourceOutcome]:
+        """Delete every external resource that it has made for the owner; return those that still exist, and why.
+
+        Args:
+            names: The names of all components of the owner: what another one has made that is not among them is
+                deleted, too.
+        """
+        with data_scope():
+            removed = await remove_all(self.external, self.prune_external, self._new_run(context), names)
+        return [outcome for outcome in removed if not is_removed(outcome)]
+
+    async def orphan_objects_without_gc(self, context: ReconcileContext) -> None:
+        """Remove the label from all objects that it has marked as the owner's, and release its fields in others.
+
+        Raises:
+            ReconcileError: With every error, after every object was tried.
+        """
+        work = Pruner(self._new_run(context))
+        await work.delete_marked(marked_kinds(self.entries, self.prune_kinds), orphans=True)
+        work.outcomes()
+
+    async def has_marked(self, context: ReconcileContext) -> bool:
+        """Return whether objects exist that it has marked as the owner's, and may not register any more."""
+        deleter = OwnedObjectDeleter(self.name, context)
+        kinds = marked_kinds(self.entries, self.prune_kinds)
+        return any([bool(await deleter.marked(*kind)) for kind in kinds])
+
     async def delete_objects(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Delete every object that it applied for the owner, with its dependents, such as the pods of a Deployment.
 
-        Unowned objects are kept.
+        Unowned objects are kept, unless they are registered to be deleted with the owner.
 
         Returns:
             The objects that still exist.
@@ -265,6 +351,9 @@ class Component:
         """
         made = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
         owned = [entry for entry in made if not entry.options.unowned]
+        if context.finalizers.cleanup not in finalizers_of(context.owner):
+            # Then nothing is left that cannot refer to the owner, or it was orphaned.
+            owned = [entry for entry in owned if context.owned_by.can_own(entry.key)]
         return await self._delete_applied(context, owned, Propagation.FOREGROUND)
 
     @property
@@ -272,18 +361,24 @@ class Component:
         """The resources that fill and read each data cell."""
         return data_flows(self.entries)
 
-    def _managed(self, context: ReconcileContext) -> list[Registration]:
+    def _managed(self, context: ReconcileContext, entries: Sequence[Registration] | None = None) -> list[Registration]:
+        managed = [
+            entry
+            for entry in (self.entries if entries is None else entries)
+            if entry.options.lifecycle is Lifecycle.MANAGED
+        ]
         try:
-            return self._with(Lifecycle.MANAGED) if context.gates.is_open(self.gate) else []
+            return managed if context.gates.is_open(self.gate) else []
         except OcfError:
             # The reconcile of the component reports the error, and leaves all objects as they are.
-            return self._with(Lifecycle.MANAGED)
+            return managed
 
     def _with(self, *lifecycles: Lifecycle) -> list[Registration]:
         return [entry for entry in self.entries if entry.options.lifecycle in lifecycles]
 
     def _reject_shared_resources(self, context: ReconcileContext) -> None:
-        for entry in self._with(Lifecycle.MANAGED):
+        outside = [entry for entry in self.external if entry.options.lifecycle is Lifecycle.MANAGED]
+        for entry in (*self._with(Lifecycle.MANAGED), *outside):
             other = context.claims.other_than(self.name, entry.unversioned)
             if other:
                 raise ReconcileError(self.name, shared_problem(entry, self.name, other), resource=entry.identity)
@@ -292,12 +387,12 @@ class Component:
         reporter = Reporter(self.name, self.condition_type, context)
         return ReconcileRun(self.name, context, scaling, self.handler_timeout, reporter, self.former_managers)
 
-    async def _scale_targets(self) -> ScaleTargets:
+    async def _scale_targets(self, skipped: Collection[str]) -> ScaleTargets:
         naming = partial(failing, self.name, "find scale target of")
-        timeout = self.handler_timeout
+        entries, timeout = [entry for entry in self.entries if entry.identity not in skipped], self.handler_timeout
         if timeout is None:
-            return find_scale_targets(self.entries, naming)
-        return await call_with_timeout(timeout, find_scale_targets, self.entries, naming)
+            return find_scale_targets(entries, naming)
+        return await call_with_timeout(timeout, find_scale_targets, entries, naming)
 
     def _is_enabled(self, context: ReconcileContext) -> bool:
         try:
@@ -307,23 +402,22 @@ class Component:
 
     async def _disable(self, context: ReconcileContext) -> list[ResourceOutcome]:
         """Delete or orphan the objects of the component; read-only resources are not touched."""
-        work = Pruner(self._new_run(context))
+        work = Pruner(self._new_run(context), self.prune_propagation)
         managed = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
         await work.delete(managed, lambda _entry: _DISABLED)
-        return await self._orphan_and_prune(work, prune=self.prunes)
+        run, outside = self._new_run(context), self.external
+        removed = await remove_unwanted(outside, self.prune_external, run, _DISABLED.event, prunes=self.prunes)
+        return [*await self._orphan_and_prune(work, prune=self.prunes), *removed]
 
-    async def _clean_up(self, run: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
-        deleted = self._with(Lifecycle.DELETED)
-        if not (deleted or self._with(Lifecycle.ORPHANED) or prune):
-            return []
-        work = Pruner(run)
-        await work.delete(deleted, lambda entry: _GATED if entry.options.gate_closed else _FLAGGED)
-        return await self._orphan_and_prune(work, prune=prune)
+    async def _clean_up(self, work: Pruner, run: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
+        await work.delete(self._with(Lifecycle.DELETED), reason_of)
+        removed = await remove_unwanted(self.external, self.prune_external, run, prunes=prune)
+        return [*await self._orphan_and_prune(work, prune=prune), *removed]
 
     async def _orphan_and_prune(self, work: Pruner, *, prune: bool) -> list[ResourceOutcome]:
         await work.orphan(self._with(Lifecycle.ORPHANED))
         if prune:
-            await work.prune(self.entries)
+            await work.prune(self.entries, self.prune_kinds)
         return work.outcomes()
 
     async def _unmet(self, context: ReconcileContext, previous: Condition) -> str | None:
@@ -343,12 +437,14 @@ class Component:
         self,
         context: ReconcileContext,
         entries: Sequence[Registration],
-        propagation: Propagation = Propagation.BACKGROUND,
+        propagation: Propagation | None = None,
     ) -> tuple[ObjectKey, ...]:
         work = Pruner(self._new_run(context))
-        remaining = await work.delete_applied(entries, propagation)
+        applied, kinds = await work.delete_applied(entries, propagation), marked_kinds(self.entries, self.prune_kinds)
+        kept = [key.unversioned for key in context.held]
+        marked = await work.delete_marked(kinds, kept=kept, propagation=propagation or Propagation.BACKGROUND)
         work.outcomes()
-        return remaining
+        return (*applied, *marked)
 
     def _left_behind(self, context: ReconcileContext) -> Sequence[Registration]:
         if not context.owned_by.key.namespace:
@@ -363,8 +459,10 @@ class Component:
             outcomes=tuple(outcomes),
             requeue_after=self._requeue(condition, outcomes, context.now),
         )
-        annotate_span(_result_attributes, result)
+        annotate_span(result_attributes, result)
         context.stage(condition, published=self.published)
+        context.results[self.name] = result
+        context.outcomes[self.name] = {outcome.resource: outcome for outcome in outcomes}
         return result
 
     def _stage_failure(self, context: ReconcileContext, before: ConditionContext, error: Exception) -> None:
@@ -375,25 +473,18 @@ class Component:
             context.stage(before.failed(problem, reason=reason), published=False)
 
     def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
-        poll = self.poll_interval if condition.reason in _WAITING else None
+        # A change of a pod is often not a change of its workload.
+        # And a kind need not report the change that a member of a rollout waits for.
+        reads = self.reads_pods and not condition.status
+        rolls = any(outcome.why is Why.WAITING for outcome in outcomes)
+        poll = self.poll_interval if reads or rolls or condition.reason in _WAITING else None
         grace = grace_remaining(condition, self.grace_period, now)
         delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]
         return min((delay for delay in delays if delay is not None), default=None)
 
 
-def _span(name: str) -> SpanStart:
-    return SpanStart(name=f"component {name}", attributes={"ocf.component": name})
-
-
-def _result_attributes(result: Result) -> SpanAttributes:
-    """Return what a reconcile of a component led to, without the value of any field."""
-    condition = result.condition
-    return {
-        "ocf.condition.type": condition.type,
-        "ocf.condition.status": str(condition.status),
-        "ocf.condition.reason": str(condition.reason),
-        "ocf.writes": result.writes,
-    }
+def _place(entry: Registration) -> int:
+    return entry.place
 
 
 class _PreciseError(ReconcileError):

@@ -1,123 +1,63 @@
-"""One reconcile of an owner as a block, and its context: what its components share, and the changes of its status.
+"""The context of one reconcile of an owner: what its components share, and the changes of its status.
 
 The owner's manifest is kept as it was read. Components, and the user's code inside the block of `reconciling`, change a
-copy of its status. Leaving the block writes it once, if it changed; also after an error, but not after a cancellation.
+copy of its status.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from ocf.cluster import Cluster
-from ocf.component.author_code import GateAnswers
-from ocf.component.model.arguments import require_arguments
-from ocf.component.model.claims import Claims
-from ocf.component.model.holds import recorded
-from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
+from ocf.component.deletion import condition_type
+from ocf.component.intent import merged_intent, require_same, require_stored
+from ocf.component.model.context_values import ContextValues
+from ocf.component.model.ownership import status_of
+from ocf.component.owner_patch import patch_owner
+from ocf.component.owner_state import OwnerState
 from ocf.component.owner_status import (
-    FINALIZER_EVENT,
+    OWNER_EVENT,
     REVERTED_EVENT,
     UNSTORED_EVENT,
     failure_events,
     own_condition,
-    owner_event,
+    own_event,
     replaced_value,
     shows,
-    write_accepted,
 )
-from ocf.component.pause import Pause, find_pause, invalid_pause, pause_path, shown_pause
-from ocf.component.pause_guard import PauseGuard
-from ocf.component.status.conditions import Condition, ConditionContext, Conditioned, aggregate, stored_condition
+from ocf.component.status.conditions import (
+    Condition,
+    ConditionContext,
+    Conditioned,
+    aggregate,
+    since_transition,
+    stored_condition,
+)
 from ocf.component.status.reasons import Reason
 from ocf.component.status.status_changes import StatusChanges
-from ocf.concepts import Clock, Recorder, SystemClock
-from ocf.concepts.recorder import NullRecorder
-from ocf.concepts.tracing import SpanAttributes, SpanStart, object_attributes, spanning
-from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError, ReconcileError
-from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, write_model
+from ocf.component.status_write import Merge, StatusWrite, WrittenStatus, merged, write_accepted
+from ocf.errors import (
+    ApiError,
+    BadRequestError,
+    ConfigError,
+    ForbiddenError,
+    InvalidError,
+    ManifestError,
+    ReconcileError,
+)
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import find_condition, typed_conditions
+from ocf.objects.json_values import to_json
+from ocf.objects.manifest import copy_json
+from ocf.objects.timestamps import format_time
 
-__all__ = ["ReconcileContext", "reconciling"]
-
-_log: Final = logging.getLogger("ocf.component")
-_UPDATE_STATUS: Final = "UpdateStatus"
-
-
-@asynccontextmanager
-async def reconciling(
-    owner: Manifest | BaseModel,
-    cluster: Cluster,
-    *,
-    operator: str = DEFAULT_OPERATOR,
-    former_managers: Sequence[str] = (),
-    clock: Clock | None = None,
-    recorder: Recorder | None = None,
-    pause_field: str = "",
-) -> AsyncIterator[ReconcileContext]:
-    """Reconcile the components of one owner, and write its status once.
-
-    Args:
-        owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
-        cluster: The cluster of the objects.
-        operator: Name of the operator, a DNS label. It is part of the field managers, the finalizers and the condition
-            of the clean-up: of programs that reconcile owners of the same kind, each needs a name of its own.
-        former_managers: Field managers, by name or pattern, whose fields each component takes over once, in addition to
-            its own `Builder.with_former_managers`.
-        clock: Clock for the time of the reconcile; the system clock by default.
-        recorder: Receives attempts, events and conditions; by default they are discarded.
-        pause_field: A field of the owner that pauses it while it is true, `spec.paused`, beside the annotation
-            `<operator>.ocf.dev/paused`; empty for none.
-
-    Yields:
-        The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
-
-    Raises:
-        ConfigError: If owner or cluster is something else, such as None, or the operator's name is not a DNS label.
-        ManifestError: If the owner has no name or no uid, or if its new status contains what cannot be written, such
-            as a value that JSON does not have, or an entry of `conditions` that is not a condition. The rest of the
-            status is written; those fields keep their stored values.
-        ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
-    """
-    require_arguments(owner, cluster, operator, former_managers)
-    manifest = owner if isinstance(owner, dict) else write_model(owner)
-    pausing = pause_path(pause_field)
-    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator, pause_field=pausing)
-    context.former_managers = tuple(former_managers)
-    with spanning(_span, context):
-        try:
-            yield context
-        except (asyncio.CancelledError, GeneratorExit):
-            raise
-        except BaseException as error:
-            try:
-                await context.write_status()
-            except (ApiError, ManifestError) as unwritten:
-                key = context.owned_by.key
-                _log.warning("%s: the status could not be written: %s", key, unwritten, extra={"owner": str(key)})
-                error.add_note(f"the status of {key} could not be written either: {unwritten}")
-            raise
-        else:
-            await context.write_status()
-            if context.pause is None:
-                context.release_conditions()
-        finally:
-            context.end()
+__all__ = ["ReconcileContext"]
 
 
-def _span(context: ReconcileContext) -> SpanStart:
-    owner = context.owned_by
-    own: SpanAttributes = {"ocf.owner.uid": owner.uid, "ocf.owner.generation": owner.generation}
-    attributes = {**object_attributes("ocf.owner", owner.key), **own}
-    return SpanStart(name=f"reconcile {owner.key.kind}", attributes=attributes)
-
-
-class ReconcileContext:
+class ReconcileContext(OwnerState):
     """State that the components of one owner share during a reconcile.
 
     Attributes:
@@ -125,53 +65,33 @@ class ReconcileContext:
         owned_by: Key, uid and generation of the owner.
         recorder: Receives attempts, events and conditions.
         unobserved: The cluster for lists of which the reconcile uses only objects that belong to the owner. An operator
-            does not reconcile the owner again because another object that they select changes.
+            does not reconcile the owner again because another object that they select changes. What is read through it
+            and changes before the reconcile reads it in another way is not noticed: to decide upon objects, use
+            `children` or `cluster`.
+        pages: The cluster for lists of one page, for which an operator watches nothing.
+        clock: The clock, for what outlives the reconcile.
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
         claims: Objects that the components of the owner manage in this reconcile.
-        retry_after: Time until a write of the owner that is held back is sent; for its status known after its write.
+        delay: The earliest delay until the next reconcile that was asked for so far; None for none. A write of the
+            owner that is held back asks for one, too: that of its status at the end of the block.
         failure_types: Types of the conditions that show a status that the API server refuses.
+        hidden_types: Types of the conditions that are not written, and are kept in the memory of the process.
+        unpublished: Conditions of the unpublished components that were reconciled, by type.
+        results: Results of the components that were reconciled without an error, by name.
+        outcomes: Outcomes of the resources that were reached, by component and identity, also if the component failed:
+            the action of one that failed is `Failed`.
         gates: Answers of the gates of the components in this reconcile.
         held: Objects that are held until the clean-up of the owner has succeeded.
         pause: What pauses the owner, so that nothing is written for it; None if it is not paused.
         read_latest: Returns the owner as it is known now, without a request, or None if it has not changed.
+        intents: Held while a component stores what it is about to do, because components are reconciled concurrently.
+        unstored: Records of external resources that wait to be stored.
+        wake: Reconciles the owner again, called at any time after this reconcile; None if nothing does.
+        dry_run: Whether its writes are dry runs, so that nothing outside of the cluster may be changed either.
         former_managers: Field managers whose fields every component takes over once, by name or pattern.
+        finalizers: Names of the finalizers of the operator.
     """
-
-    def __init__(
-        self,
-        owner: Manifest,
-        cluster: Cluster,
-        clock: Clock,
-        recorder: Recorder | None = None,
-        operator: str = DEFAULT_OPERATOR,
-        *,
-        pause_field: tuple[str, ...] = (),
-    ) -> None:
-        self.owner = owner
-        self._changes = StatusChanges(status_of(owner))
-        self._cluster: Final = cluster
-        self._guarded: Final = PauseGuard(cluster, self.require_running)
-        self._pause_field: Final = pause_field
-        self.held = recorded(owner, operator)
-        self.pause: Pause | None = find_pause(owner, operator, pause_field)
-        self.read_latest: Callable[[], Manifest | None] | None = None
-        self.unobserved: Cluster = cluster
-        self.owned_by: Final = Owner.of(owner, operator)
-        self.recorder: Final[Recorder] = recorder or NullRecorder()
-        self.now: Final = clock.now()
-        self.elapsed: Final = clock.elapsed()
-        self.claims: Final = Claims()
-        self.gates: Final = GateAnswers()
-        self.former_managers: tuple[str, ...] = ()
-        self._problems: list[str] = []
-        self._unpublished: dict[str, Condition] = {}
-        self._claimed: set[str] = set()
-        self._taken: set[str] = set()
-        self._ended = False
-        self._is_gone = False
-        self.retry_after: timedelta | None = None
-        self.failure_types: tuple[str, ...] = ()
 
     @property
     def status(self) -> dict[str, Any]:
@@ -183,6 +103,16 @@ class ReconcileContext:
         return self._open_changes.status
 
     @property
+    def values(self) -> ContextValues:
+        """Values of this reconcile, by `ContextKey`: what `components` or `on_delete` leaves for `report`.
+
+        Raises:
+            ConfigError: If the block of `reconciling` has ended.
+        """
+        self._require_open()
+        return self._values
+
+    @property
     def cluster(self) -> Cluster:
         """The cluster of the objects.
 
@@ -192,48 +122,32 @@ class ReconcileContext:
         self._require_open()
         return self._guarded
 
-    def _notice_pause(self) -> None:
-        """Look whether the owner was paused after the reconcile has begun."""
-        latest = self.read_latest() if self.pause is None and self.read_latest is not None else None
-        if latest is not None and latest["metadata"].get("uid") == self.owned_by.uid:
-            self.pause = find_pause(latest, self.owned_by.operator, self._pause_field)
+    def requeue_after(self, delay: timedelta) -> None:
+        """Ask for another reconcile of the owner, if no event causes one before.
 
-    def require_running(self) -> None:
-        """Raise an error if the owner is paused, also if it was paused after the reconcile has begun."""
-        self._notice_pause()
-        if self.pause is not None:
-            raise ReconcileError(self.owned_by.operator, f"the owner is paused by {self.pause}")
+        It may be called anywhere in a reconcile, and any number of times: the earliest delay counts. Each reconcile
+        asks anew. After a failure an operator waits for the delay or for its backoff, whichever is shorter.
 
-    @property
-    def _open_changes(self) -> StatusChanges:
+        Args:
+            delay: The delay from the end of this reconcile. Zero, or less, is at once: an operator waits 100
+                milliseconds; after a failure such a delay does not count.
+
+        Raises:
+            ConfigError: If the delay is something else than a `timedelta`.
+
+        Example:
+            >>> from ocf.concepts import SystemClock
+            >>> from ocf_server import EmbeddedCluster
+            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "uid": "1"}}
+            >>> context = ReconcileContext(owner, EmbeddedCluster(), SystemClock())
+            >>> for seconds in (30, 5, 60):
+            ...     context.requeue_after(timedelta(seconds=seconds))
+            >>> context.delay
+            datetime.timedelta(seconds=5)
+        """
         self._require_open()
-        return self._changes
-
-    def end(self) -> None:
-        """End the reconcile: from now on, using status, conditions or cluster is an error."""
-        self._ended = True
-
-    def _require_open(self) -> None:
-        if self._ended:
-            raise ConfigError(
-                f"the context of {self.owned_by.key} was used after its block had ended: use it inside of "
-                "`async with reconciling(...)`, and open a new block for each reconcile"
-            )
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether the owner is being deleted: then components apply nothing, and nothing new should be made for it."""
-        return is_ending(self.owner)
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the owner was found to be removed during the reconcile: then nothing is made for it any more."""
-        return self._is_gone
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing may be written for the owner any more in this reconcile: it is gone, or paused."""
-        return self._is_gone or self.pause is not None
+        _require_timedelta(delay, "requeue_after: the delay")
+        self._ask_for(delay)
 
     def condition(self, name: str) -> Condition:
         """Return a condition of the owner, as staged or stored.
@@ -246,34 +160,20 @@ class ReconcileContext:
         """
         return stored_condition(self._open_changes.conditions, name, self.owned_by.generation)
 
+    def remove_condition(self, name: str) -> None:
+        """Stage the removal of a condition that this operator has set; one that is not there may be removed, too.
+
+        If it is set again in the same reconcile, its transition time goes on, unless `write_status` has stored the
+        removal in between.
+
+        Args:
+            name: Type of the condition.
+        """
+        self._open_changes.remove_condition(name)
+
     def condition_context(self, name: str) -> ConditionContext:
         """Return what the next condition of a type is computed from."""
         return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
-
-    def claim_conditions(self, types: Iterable[str]) -> None:
-        """Record which conditions this operator sets, so that no other one of the process sets them for this owner."""
-        for name in types:
-            if problem := self._claim(name):
-                raise ConfigError(problem)
-
-    def release_conditions(self) -> None:
-        """Leave the conditions that were not set in this reconcile, which is complete, to other operators."""
-        owner, changes = self.owned_by, self._changes
-        assigned = {one["type"] for one in changes.conditions} - changes.untouched_types
-        self._cluster.apply_cache.release_conditions(owner.uid, owner.operator, kept=self._claimed, assigned=assigned)
-
-    def _claim(self, name: str, *, assigned: bool = False) -> str:
-        """Record that this operator sets a condition; return a problem if another one of the process does already."""
-        owner = self.owned_by
-        other = self._cluster.apply_cache.claim_condition(owner.key, owner.uid, owner.operator, name, assigned=assigned)
-        if not other:
-            self._claimed.add(name)
-            return ""
-        self._taken.add(name)
-        return (
-            f'operators "{other}" and "{owner.operator}" both set the condition "{name}" of {owner.key}: use different'
-            " types, or each would overwrite the condition of the other one"
-        )
 
     def stage(self, condition: Condition, *, published: bool = True) -> None:
         """Stage the condition of a component; it replaces the one of its type, at its place."""
@@ -281,7 +181,7 @@ class ReconcileContext:
             self.claim_conditions([condition.type])
             self._open_changes.set_condition(condition.to_manifest())
         else:
-            self._unpublished[condition.type] = condition
+            self.unpublished[condition.type] = condition
 
     def set_condition(self, name: str, *, status: str, reason: str, message: str) -> None:
         """Stage a condition of the operator's own; its transition time changes only with its status.
@@ -296,8 +196,9 @@ class ReconcileContext:
             ConfigError: If the API server would reject the type, the status or the reason, or another operator of this
                 process sets a condition of this type for the owner.
         """
+        stored = find_condition(self._changes.stored_conditions, name)
         condition = own_condition(
-            find_condition(self._changes.stored_conditions, name),
+            {**stored, "lastTransitionTime": format_time(self.now)} if stored and name in self._restarted else stored,
             name,
             status=status,
             reason=reason,
@@ -307,6 +208,96 @@ class ReconcileContext:
         )
         self.claim_conditions([name])
         self._open_changes.set_condition(condition)
+
+    def event(
+        self,
+        reason: str,
+        note: str,
+        *,
+        action: str = "Reconcile",
+        warning: bool = False,
+        related: ObjectKey | None = None,
+    ) -> None:
+        """Record an event on the owner, which is posted once the status of the owner is stored.
+
+        That is at the end of the reconcile, or by `write_status`. If the status cannot be stored now, the event is
+        dropped, because the next reconcile finds the owner as this one has. So call it where something changes, and not
+        in each reconcile.
+
+        Args:
+            reason: Machine-readable reason, a word in CamelCase of at most 128 characters.
+            note: Human-readable sentence, without values of Secrets; cut at the API's limit of 1024 bytes.
+            action: What the operator did, a word as the reason.
+            warning: Whether it is of type Warning: the user should act.
+            related: The object that it is about beside the owner; None for none.
+
+        Raises:
+            ConfigError: If the API server would reject the reason or the action.
+        """
+        self._require_open()
+        self._events.append(own_event(self.owned_by, reason, note, action=action, warning=warning, related=related))
+
+    def timed_out(self, name: str, after: timedelta, *, status: str = "True") -> bool:
+        """Return whether a condition has had its status for a period; before, ask for a reconcile at the end of it.
+
+        The period begins with the transition that is stored, so that it goes on when the process restarts. Where a
+        clock that was set back puts that in the future, it begins anew. A reason has no time of its own: a phase whose
+        time counts is a condition, or a status of one.
+
+        Args:
+            name: Type of the condition, as staged in this reconcile or as stored.
+            after: The period. Zero, or less, has ended as soon as the condition has the status.
+            status: The status that counts. With another one, or without the condition, the period has not begun: call
+                it while the condition has the status, or gets it in this reconcile.
+
+        Raises:
+            ConfigError: If the period is something else than a `timedelta`.
+        """
+        _require_timedelta(after, "timed_out: the period")
+        found = find_condition(self._open_changes.conditions, name)
+        since = None if found is None or found.get("status") != status else since_transition(found, self.now)
+        if since is not None and since < timedelta(0):
+            self._restarted.add(name)
+            since = timedelta(0)
+        if since is not None and since >= after:
+            return True
+        self.requeue_after(after - (since or timedelta(0)))
+        return False
+
+    @asynccontextmanager
+    async def handling(self, field: str, value: Any) -> AsyncIterator[bool]:
+        """Handle a change of a value: compare it with the one that was handled last, and store it after the block.
+
+        The last handled value is a field of the owner's status. It is stored at once when the block is left, and not if
+        that raises an error: then the next reconcile handles the change again. So does one after a crash before it is
+        stored: what the block does must be repeatable. Without a change nothing is sent.
+
+        Args:
+            field: The field of the status, as the schema of the owner spells it, `restartedAt`.
+            value: The value now, such as `shop.spec.restart_at`; None is no value. A status can be read by more users
+                than a Secret: of its values, pass a digest.
+
+        Yields:
+            Whether the value has changed. The first value is a change, and so is the removal of one.
+
+        Raises:
+            ManifestError: If the value contains what JSON does not have.
+            ConfigError: If the field is `conditions`.
+            OcfError: As `write_status`, if the value is not stored, also an empty one, or is not stored exactly.
+        """
+        if field == "conditions":
+            raise ConfigError("handling: the last handled value cannot be in `conditions`; use a field of its own")
+        wanted = to_json(value, "status", ("status", field))
+        changed = self._open_changes.stored.get(field) != wanted
+        yield changed
+        if not changed:
+            return
+        if wanted is None:
+            self.status.pop(field, None)
+        else:
+            self.status[field] = copy_json(wanted)
+        await self.write_status()
+        require_same(self.owned_by, field, wanted, status_of(self.owner))
 
     def fail(self, types: Iterable[str], problem: str, *, reason: Reason = Reason.ERROR) -> None:
         """Stage a failure in conditions: they become False, with the reason `Error` and the owner's generation.
@@ -335,20 +326,6 @@ class ReconcileContext:
             failed = self.condition_context(name).failed(problem, reason=reason)
             self._open_changes.set_condition(failed.to_manifest())
 
-    @property
-    def staged(self) -> frozenset[str]:
-        """Types of the conditions that were set in this reconcile."""
-        return self._open_changes.changed_types
-
-    def clear_failure(self, name: str) -> None:
-        """Remove a condition that `fail` set earlier, and that of our own whatever other clients have made of it."""
-        self._open_changes.remove_failure(name, whatever=name.startswith(f"{self.owned_by.operator}/"))
-
-    def shows(self, problem: str) -> bool:
-        """Return whether a condition that was set in this reconcile contains the text of a failure."""
-        staged = self.staged
-        return shows((one for one in self._changes.conditions if one.get("type") in staged), problem)
-
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition that aggregates the present conditions of several components.
 
@@ -364,7 +341,9 @@ class ReconcileContext:
             priority. Its generation is the oldest of theirs.
         """
         types = [(component.name, component.condition_type) for component in components]
-        standing = [(name, self._unpublished.get(kind) or self.condition(kind)) for name, kind in types]
+        for component, _ in types:
+            self._aggregates.setdefault(component, set()).add(name)
+        standing = [(name, self.unpublished.get(kind) or self.condition(kind)) for name, kind in types]
         # Compared with the stored condition, because a failure that was staged before is not a transition.
         stored = stored_condition(self._changes.stored_conditions, name, self.owned_by.generation)
         condition = aggregate(standing, ConditionContext(stored, self.owned_by.generation, self.now))
@@ -373,37 +352,67 @@ class ReconcileContext:
         self.stage(condition)
         return condition
 
-    def arrange(self, types: Iterable[str]) -> None:
-        """Sort the conditions that are new in this reconcile into a given order, after the existing ones."""
-        self._open_changes.arrange(types)
+    async def patch_owner(self, patch: Manifest) -> bool:
+        """Change the owner itself: a default that is to be seen in its spec, or a change that is to be undone.
 
-    def owner_changed(self, live: Manifest) -> None:
-        """Record the component's own change of the owner, so that the next write of its status does not conflict."""
-        self._is_gone = is_ending(live) and not finalizers_of(live)
-        if status_of(live) == self._changes.stored:
-            self.owner = live
+        It is one merge patch of the version that was read. Conditions of this reconcile keep the generation that they
+        were computed from; an operator reconciles the owner again, with what is stored then.
 
-    def owner_removed(self) -> None:
-        """Record that the owner does not exist any more, so that its status is not written."""
-        self._is_gone = True
+        Args:
+            patch: Fields of the spec, labels and annotations; None removes one, and a list is replaced as a whole.
 
-    def require_plain_status(self) -> None:
-        """Raise an error if the staged status contains what cannot be written; the rest can be.
+        Returns:
+            Whether the owner was changed: False if it has the values already, was deleted, or if the same fields had to
+            be patched again and again, so that the patch waits (event `OwnerReverted`).
 
-        That is what JSON does not have, what was assigned to `conditions` and is not a condition, and a condition that
-        another operator of this process sets.
+        Raises:
+            ConfigError: If the patch changes something else.
+            ManifestError: If it contains what JSON does not have.
+            ConflictError: If another writer has changed the spec or these fields since the owner was read.
+            ReconcileError: If the owner is paused, or the API server does not store the fields as they were patched.
+            ApiError: If the API server rejects the patch.
         """
-        changes = self._open_changes
-        problems = [*changes.make_plain(self.now)]
-        for name in changes.changed_types - self._claimed:
-            if problem := self._claim(name, assigned=name in changes.assigned_types):
-                changes.restore(name)
-                problems.append(FieldProblem("status.conditions", problem))
-        if problems:
-            key = self.owned_by.key
-            raise ManifestError(f"{key.kind} {key.namespace}/{key.name}".replace(" /", " "), problems)
+        self.require_running()
+        done = await patch_owner(self.cluster, self.owner, self.owned_by, patch, self.elapsed)
+        if done.live is None:
+            self.owner_removed()
+            return False
+        self.owner_changed(done.live)
+        self.hold_back(OWNER_EVENT, done.reverted, done.retry_after)
+        if done.problem:
+            raise ReconcileError(self.owned_by.operator, done.problem)
+        return done.is_sent
 
     async def write_status(self) -> None:
+        """Store the fields that were set in `status` at once, before something is done that depends on them.
+
+        The next reconcile reads them, also one of another process after a crash. What is staged of conditions is
+        stored with them. Without a change nothing is sent.
+
+        Raises:
+            ConflictError: If another writer has changed a field of the status since the owner was read: what was
+                computed from it may be wrong.
+            ReconcileError: If the owner was deleted or is paused, or a field is not stored: the API server drops it, or
+                it waits because another writer reverts it again and again.
+            ManifestError: If the status contains what cannot be written.
+            ApiError: If the API server refuses the status, or its answer is lost. After each of these errors `status`
+                has the fields again that were read, so that leaving the block does not store the rest of the intent.
+        """
+        self.require_running()
+        changes = self._open_changes
+        given = {**changes.status}
+        try:
+            self.require_plain_status()
+            require_stored(self.owned_by, changes, *await self._send_status(merged_intent))
+        except BaseException:
+            changes.discard_fields()
+            self._events.clear()
+            raise
+        changes.accept(status_of(self.owner), given)
+        self._restarted |= changes.removed_types
+        self._post_events()
+
+    async def write_final_status(self) -> None:
         """Write the staged status if it differs from the one that was read; while paused, the condition of the pause.
 
         After a conflict the status is read again. Other writers' changes are kept, except in the conditions and fields
@@ -416,6 +425,7 @@ class ReconcileContext:
         if self.pause is not None:
             # What was staged before the pause was noticed is not written.
             self._changes, self._problems = StatusChanges(self._changes.stored), []
+            self._events, self.delay = [], None
         self._show_pause()
         unwritable: ManifestError | None = None
         try:
@@ -423,62 +433,68 @@ class ReconcileContext:
         except ManifestError as error:
             unwritable = error
             self.fail((), str(error))
-        await self._write_plain_status()
+        self._events += failure_events(self.owned_by, self._problems, self._changes.stored_conditions)
+        try:
+            written, refusal = await self._send_status(merged)
+        except (BadRequestError, ForbiddenError, InvalidError):
+            self._show_blocked(self.owner)
+            raise
+        self._post_events()
+        if written is not None:
+            self._show_blocked(written.stored)
+        if refusal is not None:
+            raise refusal
+        if written is not None:
+            self._is_new_refusal("")
         if unwritable is not None:
             raise unwritable
 
-    def _show_pause(self) -> None:
-        owner = self.owned_by
-        invalid = "" if self.pause is not None else invalid_pause(self.owner, owner.operator, self._pause_field)
-        for event in shown_pause(self._changes, self.owner, owner, self.pause, invalid=invalid, now=self.now):
-            self._log(event.note)
-            self.recorder.happened(event)
+    async def _send_status(self, merge: Merge) -> tuple[WrittenStatus | None, ApiError | None]:
+        """Write the status, and show what of it is not stored; return what is, None if the owner is gone, and why not.
 
-    async def _write_plain_status(self) -> None:
-        owner, changes = self.owned_by, self._open_changes
-        for event in failure_events(owner, self._problems, changes.stored_conditions):
-            self.recorder.happened(event)
+        An error is raised if nothing is stored.
+        """
+        owner, changes, show = self.owned_by, self._open_changes, self._show_refusal
         if self._is_gone:
-            return
-        show = self._show_refusal
-        written, refusal = await write_accepted(self._cluster, self.owner, owner, changes, self.elapsed, show=show)
+            return None, None
+        write = StatusWrite(
+            cluster=self._cluster,
+            owner=owner,
+            changes=changes,
+            now=self.now,
+            elapsed=self.elapsed,
+            merge=merge,
+            hidden=self.hidden_types,
+            failures=(*self.failure_types, condition_type(owner.operator)),
+        )
+        try:
+            written, refusal = await write_accepted(write, self.owner, show=show)
+        except ApiError as error:
+            if not error.code:
+                # Without an answer it may be stored, and then no later reconcile posts them.
+                self._post_events()
+            raise
         if written is None:
             self._is_gone = True
-            return
+            return None, None
         self._log(replaced_value(self.owner, written.status))
         self._log_loss(UNSTORED_EVENT, written.problem)
         self.hold_back(REVERTED_EVENT, written.reverted, written.retry_after)
         self.recorder.observed(owner.key, typed_conditions(written.status.get("conditions")))
-        if refusal is not None:
-            raise refusal
-        self._is_new_refusal("")
+        if refusal is None:
+            self.owner = written.stored
+        return written, refusal
 
     def _show_refusal(self, error: ApiError) -> None:
         """Show why the API server refused the status in conditions, if another status is accepted, and in an event."""
         problem = f"the API server refused the status: {error}"
         if self._is_new_refusal(problem) and not shows(self._changes.stored_conditions, problem):
             self._record_loss(UNSTORED_EVENT, problem)
+            # Without a status that can be stored, no later reconcile has them.
+            self._post_events()
         self.fail(self.failure_types, problem)
 
-    def _is_new_refusal(self, problem: str) -> bool:
-        manager = self.owned_by.field_manager("status")
-        return self._cluster.apply_cache.is_new_refusal(self.owned_by.uid, manager, problem)
 
-    def hold_back(self, reason: str, note: str, rest: timedelta | None) -> None:
-        """Record that a write of the owner waits because another writer reverts it; without a note, it is known."""
-        self._log_loss(reason, note, "Update" if reason == FINALIZER_EVENT else _UPDATE_STATUS)
-        self.retry_after = min((one for one in (self.retry_after, rest) if one is not None), default=None)
-
-    def _log_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
-        """Log and record that a write of the owner, or a part of it, is not stored, unless the note is empty."""
-        self._log(note)
-        if note:
-            self._record_loss(reason, note, action)
-
-    def _log(self, note: str) -> None:
-        if note:
-            owner = self.owned_by.key
-            _log.warning("%s: %s", owner, note, extra={"owner": str(owner)})
-
-    def _record_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
-        self.recorder.happened(owner_event(self.owned_by, reason, note, action=action))
+def _require_timedelta(value: timedelta, what: str) -> None:
+    if not isinstance(value, timedelta):
+        raise ConfigError(f"{what} must be a timedelta, got an object of type {type(value).__name__}")

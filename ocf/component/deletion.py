@@ -9,14 +9,18 @@ the owner.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Final
 
+from ocf.component.model.former_managers import pattern_problems
 from ocf.component.model.ownership import finalizers_of, is_ending
 from ocf.objects import Manifest
 from ocf.objects.manifest import PREFIX
+from ocf.objects.name_validation import qualified_name
 from ocf.objects.paths import get_field
 
 __all__ = [
@@ -25,12 +29,18 @@ __all__ = [
     "CleanupReason",
     "DeletionOrder",
     "DeletionStep",
+    "FinalizerNames",
     "cleanup_finalizer",
     "condition_type",
     "decide",
     "external_finalizer",
+    "finalizer_problems",
     "is_held",
+    "is_of_framework",
 ]
+
+# Those of the garbage collector, which no operator sets or removes.
+_OF_KUBERNETES: Final = frozenset({"foregroundDeletion", "orphan"})
 
 SKIP_CLEANUP: Final = f"{PREFIX}/skip-cleanup"
 """Annotation of an owner: with the value `true`, its deletion does not wait for a clean-up."""
@@ -97,26 +107,113 @@ class CleanupPending:
     message: str = ""
 
 
-def decide(owner: Manifest, operator: str, *, external: bool) -> DeletionStep:
+@dataclass(frozen=True, slots=True)
+class FinalizerNames:
+    """The names of the finalizers of one operator on its owners.
+
+    Args:
+        operator: Name of the operator.
+        given: Name of the finalizer for external resources, as the author gives it; empty for that of the operator.
+        former: Finalizers of a former operator, by name or pattern. They stand for the one for external resources.
+
+    Example:
+        >>> names = FinalizerNames("shops", "finalizer.shops.example.com", ("*.old.example.com/*",))
+        >>> names.external, names.cleanup
+        ('finalizer.shops.example.com', 'shops.ocf.dev/cleanup')
+        >>> owner = {"metadata": {"finalizers": ["a.old.example.com/hold", "b.example.com/hold", "orphan"]}}
+        >>> names.former_of(owner), names.own_of(owner)
+        (('a.old.example.com/hold',), ())
+    """
+
+    operator: str
+    given: str = ""
+    former: tuple[str, ...] = ()
+
+    @property
+    def external(self) -> str:
+        """The finalizer for external resources."""
+        return self.given or external_finalizer(self.operator)
+
+    @property
+    def cleanup(self) -> str:
+        """The finalizer for objects that the garbage collector leaves behind."""
+        return cleanup_finalizer(self.operator)
+
+    def former_of(self, owner: Manifest) -> tuple[str, ...]:
+        """Return the former finalizers that an owner has; that of the operator is one if the author gives another."""
+        replaced = {external_finalizer(self.operator)} - {self.external}
+        current = {self.external, self.cleanup, *_OF_KUBERNETES}
+        return tuple(
+            name
+            for name in finalizers_of(owner)
+            if name in replaced or (name not in current and any(fnmatchcase(name, one) for one in self.former))
+        )
+
+    def external_of(self, owner: Manifest) -> tuple[str, ...]:
+        """Return the finalizers of an owner that wait for `on_delete`."""
+        return (*(name for name in finalizers_of(owner) if name == self.external), *self.former_of(owner))
+
+    def own_of(self, owner: Manifest) -> tuple[str, ...]:
+        """Return the finalizers of an owner that this operator has set, without those of a former one."""
+        own = {self.external, self.cleanup, external_finalizer(self.operator)}
+        return tuple(name for name in finalizers_of(owner) if name in own)
+
+    def taken_from(self, other: FinalizerNames) -> tuple[str, ...]:
+        """Return the finalizers of another operator that this one would take for its own or for former ones."""
+        owner: Manifest = {"metadata": {"finalizers": [*dict.fromkeys((other.external, other.cleanup))]}}
+        return (*self.own_of(owner), *self.former_of(owner))
+
+
+def decide(owner: Manifest, names: FinalizerNames, *, external: bool) -> DeletionStep:
     """Return what the deletion state of an owner requires first.
 
     An owner that is being deleted cannot get a finalizer any more: the API server rejects it. So one that was deleted
-    before its finalizer was set is not cleaned up, and does not have to be, because nothing was made for it.
+    before its finalizer was set is not cleaned up, and does not have to be, because nothing was made for it. A former
+    finalizer stands for the one that was not set.
 
     Example:
-        >>> decide({"metadata": {"name": "corner"}}, "shops", external=True)
+        >>> decide({"metadata": {"name": "corner"}}, FinalizerNames("shops"), external=True)
         <DeletionStep.HOLD: 'hold'>
     """
-    held = external_finalizer(operator) in finalizers_of(owner)
+    held = bool(names.external_of(owner))
     if not is_ending(owner):
-        if held is external:
-            return DeletionStep.RECONCILE
-        return DeletionStep.HOLD if external else DeletionStep.RELEASE
-    if not held and cleanup_finalizer(operator) not in finalizers_of(owner):
+        if external:
+            return DeletionStep.RECONCILE if names.external in finalizers_of(owner) else DeletionStep.HOLD
+        return DeletionStep.RELEASE if held else DeletionStep.RECONCILE
+    if not held and names.cleanup not in finalizers_of(owner):
         return DeletionStep.CLEANED
     if get_field(owner, ("metadata", "annotations", SKIP_CLEANUP)) == "true":
         return DeletionStep.SKIP
     return DeletionStep.CLEAN_UP if external or not held else DeletionStep.RELEASE
+
+
+def finalizer_problems(operator: str, finalizer: str, former: Sequence[str]) -> Iterator[str]:
+    """Yield why finalizers of an operator cannot be named in this way."""
+    given: object = finalizer
+    if not isinstance(given, str):
+        yield f"finalizer must be a text, got {given!r:.60}"
+    elif given in _OF_KUBERNETES:
+        yield f'finalizer "{given}" is one of Kubernetes, which removes it itself: use a name with your own domain'
+    elif is_of_framework(given) and given != external_finalizer(operator):
+        yield f'finalizer "{given}" is a name that the framework uses itself: use a name with your own domain'
+    elif given:
+        yield from (f'finalizer "{given}": {problem}' for problem in qualified_name(given))
+    option, example = "former_finalizers", "kopf.zalando.org/KopfFinalizerMarker"
+    yield from pattern_problems(former, option=option, one="finalizer", example=example, separators="/.")
+    names: object = former
+    for one in names if isinstance(names, Iterable) else ():
+        if isinstance(one, str) and one in _OF_KUBERNETES:
+            yield f'{option}: "{one}" is one of Kubernetes, which removes it itself'
+
+
+def is_of_framework(finalizer: str) -> bool:
+    """Return whether a finalizer is one of those that the framework sets, for an operator of any name.
+
+    Example:
+        >>> [is_of_framework(name) for name in ("shops.ocf.dev/cleanup", "shops.ocf.dev/hold", "example.com/cleanup")]
+        [True, True, False]
+    """
+    return finalizer.partition("/")[0].endswith(f".{PREFIX}")
 
 
 def cleanup_finalizer(operator: str) -> str:
@@ -158,10 +255,10 @@ def condition_type(operator: str) -> str:
 
 
 def is_held(owner: Manifest) -> bool:
-    """Return whether a controller holds an owner: the finalizers of Kubernetes itself have no domain.
+    """Return whether a controller holds an owner, and not only the garbage collector.
 
     Example:
-        >>> [is_held({"metadata": {"finalizers": [name]}}) for name in ("foregroundDeletion", "example.com/hold")]
+        >>> [is_held({"metadata": {"finalizers": [name]}}) for name in ("foregroundDeletion", "finalizer.example.com")]
         [False, True]
     """
-    return any("/" in name for name in finalizers_of(owner))
+    return not _OF_KUBERNETES.issuperset(finalizers_of(owner))

@@ -11,14 +11,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ocf.cluster import ApplyCache, InterceptingCluster, PatchOptions, PatchType, Subresource
-from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, Preconditions
+from ocf.cluster import (
+    ApplyCache,
+    InterceptingCluster,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    PatchType,
+    Subresource,
+)
+from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS, Preconditions
 from ocf.component.model.former_managers import taken_labels
-from ocf.errors import ConflictError, InvalidError, NotFoundError
+from ocf.errors import ConflictError, InvalidError, NoKindMatchError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields, union
 from ocf.objects.manifest import split_api_version
-from ocf.objects.owned_paths import ABSENT, OwnedPath, dropped_fields, value_at, with_value_at, without_value_at
+from ocf.objects.owned_paths import (
+    ABSENT,
+    OwnedPath,
+    dropped_fields,
+    owned_fields,
+    value_at,
+    with_value_at,
+    without_value_at,
+)
 from ocf.objects.paths import get_field, with_field
 from ocf.schema.builtin import builtin_resource
 
@@ -93,6 +109,12 @@ class DryRunCluster(InterceptingCluster):
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
         return found
 
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read the objects of a kind, without those that the writes so far would have deleted."""
+        found = await self._inner.list(api_version, kind, options)
+        gone = {each.key for each in (*self._past.values(), *self.written.values()) if each.after is None}
+        return replace(found, items=tuple(live for live in found.items if ObjectKey.of(live) not in gone))
+
     async def apply(
         self,
         manifest: Manifest,
@@ -119,7 +141,8 @@ class DryRunCluster(InterceptingCluster):
             # The server did not store the change of the ownership, so the apply does not drop what is invalid now.
             answer = await self._without_ownership(written.taken_over, manifest, field_manager)
         if written.taken_over is not None:
-            pruned = _without_dropped(answer, written.taken_over, manifest, field_manager)
+            kept = _with_given_up(answer, written, manifest, field_manager)
+            pruned = _without_dropped(kept, written.taken_over, manifest, field_manager)
             answer = await self._defaulted(pruned, written.before, field_manager)
         written.declared[field_manager] = manifest
         # The server did not store what another manager of ours applied before, so its answer does not include it.
@@ -155,15 +178,22 @@ class DryRunCluster(InterceptingCluster):
         return {**answer, "metadata": {**answer["metadata"], "managedFields": managed.manifests}}
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create as a dry run; what is only a question anyway is not a planned write."""
         if subresource is not None or dry_run:
             return await self._inner.create(
-                manifest, field_manager=field_manager, subresource=subresource, dry_run=True
+                manifest, field_manager=field_manager, subresource=subresource, dry_run=True, strict=strict
             )
         written = await self._planned(ObjectKey.of(manifest))
-        return self._after(written, await self._inner.create(manifest, field_manager=field_manager, dry_run=True))
+        made = await self._inner.create(manifest, field_manager=field_manager, dry_run=True, strict=strict)
+        return self._after(written, made)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
@@ -184,9 +214,10 @@ class DryRunCluster(InterceptingCluster):
         answer = await self._inner.patch(key, patch, replace(options, dry_run=True))
         if options.subresource is not None:
             return answer
-        if "managedFields" in patch.get("metadata", {}):
+        metadata = patch.get("metadata", {})
+        if "managedFields" in metadata:
             written.taken_over = answer
-        else:
+        elif "ownerReferences" in metadata:
             written.released = True
         return self._after(written, answer)
 
@@ -204,6 +235,8 @@ class DryRunCluster(InterceptingCluster):
         """Read a live object, and remember it."""
         try:
             found: Manifest | None = await self._inner.get(key)
+        except NoKindMatchError:
+            raise
         except NotFoundError:
             found = None
         self._live.setdefault(key, found)
@@ -224,6 +257,20 @@ class DryRunCluster(InterceptingCluster):
         written.after = answer
         self.written[written.key] = written
         return answer
+
+
+def _with_given_up(answer: Manifest, written: PlannedWrite, manifest: Manifest, field_manager: str) -> Manifest:
+    """Return an answer with the values of the fields that a manager has given up, and that its apply does not drop.
+
+    Args:
+        manifest: What was applied.
+    """
+    owned = ManagedFields.of(written.taken_over).owned_by(field_manager) or {}
+    for path in owned_fields(ManagedFields.of(written.before).owned_by(field_manager) or {}):
+        value = value_at(written.taken_over, path)
+        if get_field(owned, path) is None and value is not ABSENT and value_at(manifest, path) is ABSENT:
+            answer = with_value_at(answer, path, value)
+    return answer
 
 
 def _without_dropped(answer: Manifest, taken_over: Manifest, manifest: Manifest, field_manager: str) -> Manifest:

@@ -7,7 +7,7 @@ cannot refer to it. An owner without both gets no finalizer, and its namespace c
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -24,16 +24,18 @@ from ocf.component.deletion import (
     CleanupReason,
     DeletionOrder,
     DeletionStep,
-    cleanup_finalizer,
     condition_type,
     decide,
-    external_finalizer,
     is_held,
 )
+from ocf.component.external.records import Record, records_of
 from ocf.component.model.ownership import Owner, finalizers_of, is_ending
 from ocf.component.model.write_backoff import is_older, record_revert, wait, written
 from ocf.component.owner_status import FINALIZER_EVENT, owner_event
-from ocf.errors import NotFoundError, ReconcileError, failure_text
+from ocf.component.reconcile.external_removal import without_client
+from ocf.concepts import AliveStatus
+from ocf.concepts.external import GROUP
+from ocf.errors import NotFoundError, ReconcileError, RetryError, failure_text
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import ConditionStatus
 from ocf.objects.managed_fields import ManagedFields
@@ -52,6 +54,7 @@ _ORPHANING_POLL: Final = timedelta(seconds=10)
 _UNTIL_ORPHANED: Final = "Waiting until the garbage collector has orphaned the objects of the owner."
 # Number of objects that the message of the condition names.
 _NAMED: Final = 5
+_RELEASED: Final = "The operator does not select the owner any more: its finalizers are removed, its objects stay"
 _DIGESTS: Final = {True: b"set", False: b"removed"}
 
 
@@ -80,10 +83,13 @@ class Finalizer:
         on_delete: Deletes what was made for an owner outside of the cluster. It is called in every reconcile of an
             owner that is being deleted, until it has returned None; it must succeed if there is nothing left to delete.
         order: Whether `on_delete` is called before or after the objects of the components are deleted.
+        orphans: Whether the owner was seen with the finalizer `orphan`, which may be gone again: its objects are kept,
+            those that cannot refer to it as well.
     """
 
     on_delete: OnDelete | None = None
     order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
+    orphans: bool = False
 
     async def begin(self, context: ReconcileContext) -> bool:
         """Set the finalizer for external resources if there is an `on_delete`; remove it if there is none any more.
@@ -106,18 +112,35 @@ class Finalizer:
         """
         if context.pause is not None:
             return False
-        external = external_finalizer(context.owned_by.operator)
+        names, owner = context.finalizers, context.owner
         match self._decide(context):
             case DeletionStep.HOLD:
-                return await _set_finalizers(context, external, wanted=True)
+                # In one write: the owner is held all the time.
+                return await _set_finalizers(context, names.external, wanted=True, replaced=names.former_of(owner))
             case DeletionStep.RELEASE:
-                if await _set_finalizers(context, external, wanted=False) and context.is_ending:
+                if await _set_finalizers(context, *names.external_of(owner), wanted=False) and context.is_ending:
                     self._stage(context, CleanupReason.SKIPPED, "The operator has no on_delete any more.")
+            case DeletionStep.RECONCILE if former := names.former_of(owner):
+                await _set_finalizers(context, *former, wanted=False)
             case DeletionStep.SKIP:
                 await self._skip(context)
             case _:
                 pass
         return not context.is_gone and (not context.is_ending or is_held(context.owner))
+
+    async def release(self, context: ReconcileContext) -> None:
+        """Remove our finalizers from an owner that the operator does not select any more, and from its held objects.
+
+        Args:
+            context: The reconcile of the owner.
+
+        Raises:
+            ApiError: If a finalizer cannot be removed.
+        """
+        if context.pause is None:
+            await self._release_objects(context)
+            if await _set_finalizers(context, *context.finalizers.own_of(context.owner), wanted=False):
+                _record(context, "Released", _RELEASED)
 
     async def run(
         self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
@@ -140,14 +163,17 @@ class Finalizer:
         if not context.is_ending:
             made = _announced(context, await components())
             named = [key for one in made for key in one.held_objects(context)]
-            held = frozenset(named) if self.on_delete is not None else frozenset()
-            needed = bool(held) or any(one.objects_without_gc(context) for one in made)
+            outside = any(one.makes_external for one in made) or bool(_records(context))
+            held = frozenset(named) if self.on_delete is not None or outside else frozenset()
+            needed = bool(held) or outside or any(one.objects_without_gc(context) for one in made)
             # An owner that was deleted meanwhile must not get objects that would never be deleted.
-            name = cleanup_finalizer(context.owned_by.operator)
+            name = context.finalizers.cleanup
+            if not needed and name in finalizers_of(context.owner):
+                needed = any([await one.has_marked(context) for one in made])
             if needed and not await _set_finalizers(context, name, wanted=True):
                 return FinalizationResult()
             await held_objects.update(context, held)
-            if not needed and not await _set_finalizers(context, name, wanted=False):
+            if context.is_gone or (not needed and not await _set_finalizers(context, name, wanted=False)):
                 return FinalizationResult()
             return None
         if self._decide(context) in {DeletionStep.SKIP, DeletionStep.CLEANED}:
@@ -183,14 +209,25 @@ class Finalizer:
     ) -> FinalizationResult:
         steps: dict[str, Callable[[], Awaitable[FinalizationResult | None]]] = {
             "on_delete": partial(self._delete_external, context),
+            "deleting external resources": partial(self._delete_external_resources, context, components),
             "releasing objects": partial(self._release_objects, context),
             "deleting objects": partial(self._delete_objects, context, components),
         }
         # The credentials of `on_delete` go once it has succeeded, and what only the operator deletes goes last.
-        first = ["deleting objects"] if self.order is DeletionOrder.COMPONENTS_FIRST else []
-        for step in [*first, *steps]:
+        order = ["deleting objects", *steps] if self.order is DeletionOrder.COMPONENTS_FIRST else [*steps]
+        holding = finalizers_of(context.owner)
+        if context.finalizers.cleanup in holding and (self.orphans or _ORPHANING in holding):
+            # At once, because nothing shows later how the owner was deleted.
+            steps["orphaning objects"] = partial(self._orphan_objects, context, components)
+            # What is outside of the cluster is deleted in any case, and the finalizer waits for it.
+            order.remove("deleting external resources")
+            order[:0] = ["deleting external resources", "orphaning objects"]
+        for step in order:
             try:
                 waiting = await steps[step]()
+            except RetryError as error:
+                self._stage(context, CleanupReason.PENDING, str(error))
+                raise
             except Exception as error:
                 if context.pause is not None:
                     raise
@@ -211,16 +248,41 @@ class Finalizer:
         if pending is not None:
             self._stage(context, CleanupReason.PENDING, pending.message or "Clean-up has not finished.")
             return FinalizationResult(pending=pending, requeue_after=pending.requeue_after)
-        if await _set_finalizers(context, external_finalizer(context.owned_by.operator), wanted=False):
+        if await _set_finalizers(context, *context.finalizers.external_of(context.owner), wanted=False):
             _record(context, "CleanedUp", "Clean-up has succeeded")
         return None
+
+    async def _delete_external_resources(
+        self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
+    ) -> FinalizationResult | None:
+        """Delete the external resources of all components; return None once they do not exist."""
+        if context.finalizers.cleanup not in finalizers_of(context.owner):
+            return None
+        context.require_running()
+        made = _announced(context, await components())
+        names = {one.name for one in made}
+        left = [outcome for one in made for outcome in await one.delete_external(context, names)]
+        seen = {outcome.resource.removeprefix(f"{GROUP}/") for outcome in left}
+        left += without_client(one for place, one in _records(context).items() if place not in seen)
+        if not left:
+            return None
+        texts = [str(outcome.report.reason) for outcome in left if outcome.report is not None]
+        message = f"Waiting until external resources are deleted ({len(left)}): {'; '.join(texts[:_NAMED])}"
+        if any(outcome.report is not None and outcome.report.status is AliveStatus.FAILING for outcome in left):
+            self.fail(context, message)
+        else:
+            self._stage(context, CleanupReason.PENDING, message)
+        delays = [outcome.retry_after for outcome in left if outcome.retry_after is not None]
+        remaining = tuple(ObjectKey(*outcome.resource.split("/", 2)) for outcome in left)
+        return FinalizationResult(remaining=remaining, requeue_after=min(delays, default=_ORPHANING_POLL))
 
     async def _delete_objects(
         self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
     ) -> FinalizationResult | None:
         """Delete the objects that have to be deleted before the owner; return None once they do not exist."""
-        name = cleanup_finalizer(context.owned_by.operator)
-        everything = self.order is DeletionOrder.COMPONENTS_FIRST and self._holds_external(context)
+        name = context.finalizers.cleanup
+        outside = bool(_records(context))
+        everything = self.order is DeletionOrder.COMPONENTS_FIRST and (self._holds_external(context) or outside)
         # Otherwise the garbage collector deletes all of them, and what `components` reads may be deleted already.
         if not everything and name not in finalizers_of(context.owner):
             return None
@@ -231,13 +293,21 @@ class Finalizer:
         deletes = [one.delete_objects if everything else one.delete_objects_without_gc for one in made]
         remaining = tuple([key for delete in deletes for key in await delete(context)])
         if not remaining:
-            if not context.held:
+            if not (context.held or outside):
                 await _set_finalizers(context, name, wanted=False)
             return None
         named = ", ".join(map(str, remaining[:_NAMED])) + (", ..." if len(remaining) > _NAMED else "")
         message = f"Waiting until objects are deleted ({len(remaining)}): {named}"
         self._stage(context, CleanupReason.OBJECTS_REMAINING, message)
         return FinalizationResult(remaining=remaining, requeue_after=min(one.poll_interval for one in made))
+
+    async def _orphan_objects(
+        self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
+    ) -> None:
+        """Keep the objects that the garbage collector does not delete, as the delete of the owner requests."""
+        for one in _announced(context, await components()):
+            await one.orphan_objects_without_gc(context)
+        await _set_finalizers(context, context.finalizers.cleanup, wanted=False)
 
     async def _release_objects(self, context: ReconcileContext) -> None:
         """Release the objects that `on_delete` needed; until its finalizer is removed, it may be called again."""
@@ -246,24 +316,28 @@ class Finalizer:
 
     async def _skip(self, context: ReconcileContext) -> None:
         """Remove the finalizers without a clean-up, as the annotation of the owner requests."""
-        operator = context.owned_by.operator
+        names = context.finalizers
         await self._release_objects(context)
-        if await _set_finalizers(context, cleanup_finalizer(operator), external_finalizer(operator), wanted=False):
+        if await _set_finalizers(context, names.cleanup, *names.external_of(context.owner), wanted=False):
             note = f'Clean-up skipped, as the annotation {SKIP_CLEANUP}: "true" requests'
             self._stage(context, CleanupReason.SKIPPED, note)
             _record(context, "CleanupSkipped", note, warning=True)
 
     def _decide(self, context: ReconcileContext) -> DeletionStep:
-        return decide(context.owner, context.owned_by.operator, external=self.on_delete is not None)
+        return decide(context.owner, context.finalizers, external=self.on_delete is not None)
 
     def _holds_external(self, context: ReconcileContext) -> bool:
-        held = external_finalizer(context.owned_by.operator) in finalizers_of(context.owner)
-        return self.on_delete is not None and held
+        return self.on_delete is not None and bool(context.finalizers.external_of(context.owner))
 
     def _stage(self, context: ReconcileContext, reason: CleanupReason, message: str) -> None:
         status = ConditionStatus.of(reason is CleanupReason.COMPLETED)
         name = condition_type(context.owned_by.operator)
         context.set_condition(name, status=status, reason=reason, message=message)
+
+
+def _records(context: ReconcileContext) -> dict[str, Record]:
+    """Return the records of the external resources of this operator."""
+    return records_of(context.status, context.owned_by.operator)
 
 
 def _announced(context: ReconcileContext, components: Sequence[Component]) -> Sequence[Component]:
@@ -280,11 +354,14 @@ def _record(context: ReconcileContext, reason: str, note: str, *, warning: bool 
     context.recorder.happened(owner_event(owner, reason, note, action="CleanUp", warning=warning))
 
 
-async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) -> bool:
+async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool, replaced: Collection[str] = ()) -> bool:
     """Set or remove finalizers of an owner; return False if it was deleted meanwhile, and cannot get them.
 
     Finalizers of others are kept, and nothing is written where it is so already. Two versions of an operator that run
     at once may disagree about a finalizer, so these writes back off as those of objects do.
+
+    Args:
+        replaced: Finalizers that are removed in the same write.
     """
     owner = context.owned_by
 
@@ -292,7 +369,7 @@ async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) 
         if live["metadata"].get("uid") != owner.uid:
             context.owner_removed()
             return False
-        others = [name for name in finalizers_of(live) if name not in names]
+        others = [name for name in finalizers_of(live) if name not in names and name not in replaced]
         finalizers = [*others, *names] if wanted else others
         if set(finalizers) == set(finalizers_of(live)):
             return True

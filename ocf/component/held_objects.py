@@ -18,7 +18,7 @@ from ocf.cluster import PatchOptions, PatchType
 from ocf.cluster.retry import retry_on_conflict
 from ocf.component.model.holds import hold_finalizer, record_annotation
 from ocf.component.model.ownership import finalizers_of, is_ending
-from ocf.errors import NotFoundError
+from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ async def update(context: ReconcileContext, wanted: frozenset[ObjectKey]) -> Non
     dropped = frozenset(key for key in context.held if key.unversioned not in named)
     if not wanted <= context.held:
         await _record(context, wanted | dropped)
+    if context.is_gone:
+        return
     if dropped:
         await release(context, dropped)
         await _record(context, wanted)
@@ -41,14 +43,13 @@ async def update(context: ReconcileContext, wanted: frozenset[ObjectKey]) -> Non
 
 
 async def is_owner_ending(context: ReconcileContext) -> bool:
-    """Return whether the owner is being deleted, which its cached state may not say yet.
+    """Return whether the owner is being deleted or gone, which its cached state may not say yet.
 
     Each kind has a watch of its own, so a deletion in the foreground may be seen at the objects before it is seen at
     their owner. The API server is asked by a patch that changes nothing.
     """
-    owner = context.owned_by
-    asking = PatchOptions(patch_type=PatchType.MERGE, field_manager=owner.field_manager("finalizer"), dry_run=True)
-    return is_ending(await context.cluster.patch(owner.key, {"metadata": {"uid": owner.uid}}, asking))
+    live = await _patch_owner(context, {}, dry_run=True)
+    return live is None or is_ending(live)
 
 
 async def release(context: ReconcileContext, keys: Collection[ObjectKey]) -> None:
@@ -79,9 +80,24 @@ async def release_object(cluster: Cluster, key: ObjectKey, operator: str, keep: 
 
 async def _record(context: ReconcileContext, keys: Collection[ObjectKey]) -> None:
     """Store the names of the held objects in the owner; without any, the annotation is removed."""
-    owner = context.owned_by
     value = json.dumps(sorted(keys)) if keys else None
-    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=owner.field_manager("finalizer"))
-    # The uid keeps it from a new owner of the same name. It is ours alone, so the version does not matter.
-    metadata = {"uid": owner.uid, "annotations": {record_annotation(owner.operator): value}}
-    context.owner_changed(await context.cluster.patch(owner.key, {"metadata": metadata}, options))
+    # The annotation is ours alone, so the version does not matter.
+    live = await _patch_owner(context, {"annotations": {record_annotation(context.owned_by.operator): value}})
+    if live is not None:
+        context.owner_changed(live)
+
+
+async def _patch_owner(context: ReconcileContext, metadata: Manifest, *, dry_run: bool = False) -> Manifest | None:
+    """Patch the metadata of the owner; None if it does not exist any more, or another one has its name now."""
+    owner = context.owned_by
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=owner.field_manager("finalizer"), dry_run=dry_run)
+    try:
+        # The API server rejects another uid than that of the object.
+        return await context.cluster.patch(owner.key, {"metadata": {"uid": owner.uid, **metadata}}, options)
+    except NotFoundError:
+        pass
+    except InvalidError as error:
+        if not any(cause.field == "metadata.uid" for cause in error.causes):
+            raise
+    context.owner_removed()
+    return None

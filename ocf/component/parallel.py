@@ -101,7 +101,7 @@ def reject_shared(components: Sequence[Component]) -> None:
     for component in components:
         if component.gate is not None and not component.gate.enabled():
             continue
-        for entry in component.entries:
+        for entry in (*component.entries, *component.external):
             if entry.options.lifecycle is not Lifecycle.MANAGED:
                 continue
             other = managers.setdefault(entry.unversioned, component.name)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ocf.component.deletion import cleanup_finalizer, external_finalizer
-from ocf.component.model.ownership import Owner, finalizers_of, is_ending
+from ocf.component.deletion import FinalizerNames
+from ocf.component.model.ownership import Owner, is_ending
 from ocf.component.owner_status import own_condition, owner_event
 from ocf.component.status.status_changes import StatusChanges
 from ocf.concepts import Event
@@ -158,7 +158,14 @@ def invalid_pause(owner: Manifest, operator: str, field: tuple[str, ...] = ()) -
 
 
 def shown_pause(
-    changes: StatusChanges, live: Manifest, owner: Owner, pause: Pause | None, *, invalid: str, now: datetime
+    changes: StatusChanges,
+    live: Manifest,
+    owner: Owner,
+    pause: Pause | None,
+    *,
+    invalid: str,
+    finalizers: FinalizerNames,
+    now: datetime,
 ) -> Iterator[Event]:
     """Stage the condition of a pause in the owner's status, or remove it; yield an event for each transition.
 
@@ -167,6 +174,7 @@ def shown_pause(
         live: The owner.
         pause: What pauses it; None if it is not paused.
         invalid: Why a value does not pause it, from `invalid_pause`.
+        finalizers: The finalizers of the operator.
         now: The time of the reconcile.
     """
     name = pause_condition(owner.operator)
@@ -178,7 +186,7 @@ def shown_pause(
         if stored is not None:
             changes.remove_condition(name)
         return
-    waits = pause is not None and is_ending(live) and _holds(live, owner.operator)
+    waits = pause is not None and is_ending(live) and bool(finalizers.own_of(live) or finalizers.former_of(live))
     shown = _INVALID if pause is None else _WAITING if waits else _PAUSED
     message = invalid if pause is None else _message(pause, waits=waits)
     is_new = status != str(ConditionStatus.of(pause is not None))
@@ -201,11 +209,6 @@ def _message(pause: Pause, *, waits: bool) -> str:
     if waits:
         return f"The deletion waits, because the owner is paused by {pause}; to continue it, {pause.remedy}."
     return f"Nothing is written for the owner, which is paused by {pause}; to resume it, {pause.remedy}."
-
-
-def _holds(owner: Manifest, operator: str) -> bool:
-    ours = {cleanup_finalizer(operator), external_finalizer(operator)}
-    return not ours.isdisjoint(finalizers_of(owner))
 
 
 def _set_by(owner: Manifest, path: Sequence[str]) -> tuple[str, datetime | None]:

@@ -17,12 +17,15 @@ from ocf.concepts import Explainable
 from ocf.concepts.provenance import FieldOrigin, Provenance, Setting, Source, SourceKind
 from ocf.concepts.provenance_trace import ProvenanceTrace
 from ocf.errors import ConfigError, MutationError
+from ocf.objects.models import validate_kept
+from ocf.objects.paths import format_path
+from ocf.objects.redaction import GENERATED
 
 if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
-__all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations", "render"]
+__all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations", "render", "render_external"]
 
 
 def render(entries: Sequence[Registration]) -> list[Manifest]:
@@ -36,6 +39,22 @@ def render(entries: Sequence[Registration]) -> list[Manifest]:
     """
     ignored = find_scale_targets(entries, _previewing).ignored
     return [_rendered(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)]
+
+
+def render_external(entries: Sequence[Registration]) -> list[Manifest]:
+    """Render what is desired outside of the cluster, each in the form of an object; nothing is called.
+
+    Args:
+        entries: The external resources of a component.
+
+    Raises:
+        ConfigError: Naming the resource that cannot be rendered.
+    """
+    rendered: list[Manifest] = []
+    for entry in _managed(entries):
+        with _previewing(entry):
+            rendered.append(entry.resource.render())
+    return rendered
 
 
 def preview(entries: Sequence[Registration]) -> list[Any]:
@@ -84,10 +103,19 @@ def explain_entry(
             explained = entry.resource.explain(suspended=suspended, ignore_fields=ignore_fields)
             if entry.common:
                 explained = _completed(explained, entry.render(suspended=suspended, ignore_fields=ignore_fields))
-            return _sent(explained)
+            return _with_generated(_sent(explained), entry)
         trace = ProvenanceTrace()
         trace.step(entry.resource.render(suspended=suspended, ignore_fields=ignore_fields), Source(SourceKind.RESOURCE))
         return _sent(Provenance(entry.identity, trace.fields))
+
+
+def _with_generated(explanation: Provenance, entry: Registration) -> Provenance:
+    """Add the fields that are generated, unless something else declares them."""
+    known = {origin.path: origin for origin in explanation.fields}
+    setting = Setting(Source(SourceKind.GENERATED), GENERATED)
+    paths = entry.generated_beside(lambda path: known.get(format_path(path)))
+    found = [FieldOrigin(format_path(path), (setting,)) for path in paths]
+    return replace(explanation, fields=(*explanation.fields, *found))
 
 
 def _completed(explanation: Provenance, rendered: Manifest) -> Provenance:
@@ -160,7 +188,7 @@ def _modelled(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -
     with _previewing(entry):
         previewed: Any = entry.previewable.preview(ignore_fields=ignore_fields)
         if entry.common and isinstance(previewed, BaseModel):
-            return type(previewed).model_validate(entry.render(ignore_fields=ignore_fields))
+            return validate_kept(entry.render(ignore_fields=ignore_fields), type(previewed))
         return previewed
 
 

@@ -14,6 +14,7 @@ from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.status.reasons import Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
+from ocf.concepts.external import GROUP
 from ocf.concepts.recorder import Why
 
 __all__ = ["NOT_REACHED", "ResourceSummary", "describe", "summarize"]
@@ -28,6 +29,8 @@ _ALWAYS: Final = {
 }
 _SKIPPED: Final = {
     Why.EQUAL: "nothing to do: compared field by field, an apply would change nothing",
+    Why.NOT_OURS: "nothing to do: another client has created it, and it is used as it is",
+    Why.FAILED: "the call of its system failed",
     Why.IN_SYNC: "nothing to do: this version of the object was compared before, and the desired state is the same",
 }
 _UNTOUCHED: Final = {
@@ -71,12 +74,13 @@ def summarize(component: Component, result: Result) -> tuple[ResourceSummary, ..
         First the resources that were reached, in the order of the reconcile; then the others, in order of
         registration.
     """
-    entries = {entry.identity: entry for entry in component.entries}
+    registered = sorted((*component.entries, *component.external), key=lambda entry: entry.place)
+    entries = {entry.identity: entry for entry in registered}
     reached_summaries = [_summary(outcome, entries.get(outcome.resource)) for outcome in result.outcomes]
     reached = {outcome.resource for outcome in result.outcomes}
     not_reached = [
         ResourceSummary(entry.identity, NOT_REACHED, _why_not_reached(entry, result))
-        for entry in component.entries
+        for entry in registered
         if entry.identity not in reached
     ]
     return (*reached_summaries, *not_reached)
@@ -116,6 +120,8 @@ def _because(outcome: ResourceOutcome, entry: Registration | None) -> str:
         return _ALWAYS[outcome.action]
     if outcome.action is Action.UNCHANGED:
         return _unchanged(outcome, entry)
+    if outcome.why is Why.WAITING:
+        return "other members of its rollout are changed first"
     if outcome.action is Action.HELD_BACK:
         wait = f" {outcome.retry_after.total_seconds():g} s" if outcome.retry_after is not None else ""
         return f"another writer reverts what is written, so the next write waits{wait}"
@@ -129,6 +135,8 @@ def _unchanged(outcome: ResourceOutcome, entry: Registration | None) -> str:
         return "an apply was sent, and the server stores what it stored before"
     if outcome.why is not None and outcome.why in _SKIPPED:
         return _SKIPPED[outcome.why]
+    if outcome.resource.startswith(f"{GROUP}/"):
+        return "its system has not answered, or has not finished"
     return _UNTOUCHED[entry.lifecycle if entry is not None else Lifecycle.DELETED]
 
 

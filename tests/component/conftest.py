@@ -14,7 +14,16 @@ import pytest
 import pytest_asyncio
 
 from ocf import component
-from ocf.cluster import ApplyCache, Cluster, ListOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster import (
+    ApplyCache,
+    Cluster,
+    DeleteOptions,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    Propagation,
+    Subresource,
+)
 from ocf.component import Component, Finalizer, ReconcileContext, Result, finalize, reconciling
 from ocf.component.parallel import reconcile_each
 from ocf.errors import NotFoundError
@@ -286,7 +295,8 @@ async def _emptied(server: Cluster) -> None:
                     await server.patch(
                         ObjectKey.of(live), released, PatchOptions(patch_type=PatchType.MERGE, field_manager="cleaner")
                     )
-                await server.delete(ObjectKey.of(live))
+                # By default the API server would wait for a garbage collector to orphan the pods of a Job.
+                await server.delete(ObjectKey.of(live), DeleteOptions(propagation=Propagation.BACKGROUND))
 
 
 @pytest_asyncio.fixture(loop_scope="session")

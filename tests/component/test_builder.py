@@ -110,7 +110,10 @@ def test_a_resource_is_recognised_by_its_class_and_its_members_are_not_read() ->
 def test_wrong_options_of_a_builder_are_reported_with_its_kind(web_base: Manifest) -> None:
     builder = component.Builder("web", condition_type="WebReady")
     builder.with_resource(deployment.Builder(web_base), ignore_if_absent=True)
-    expected = 'resource "ocf.primitives.deployment" in component "web": ignore_if_absent requires read_only'
+    expected = (
+        'resource "ocf.primitives.deployment" in component "web": ignore_if_absent requires read_only or '
+        'writes="update-only"'
+    )
     assert problems_of(builder) == (expected,)
 
 

@@ -253,6 +253,11 @@ USES = [
     ),
     pytest.param(lambda context: context.aggregate("Ready"), id="aggregate"),
     pytest.param(lambda context: context.arrange(["Ready"]), id="arrange"),
+    pytest.param(lambda context: context.values, id="values"),
+    pytest.param(lambda context: context.requeue_after(timedelta(0)), id="requeue_after"),
+    pytest.param(lambda context: context.timed_out("Ready", timedelta(0)), id="timed_out"),
+    pytest.param(lambda context: context.event("Moved", "the shop has moved"), id="event"),
+    pytest.param(lambda context: context.remove_condition("Ready"), id="remove_condition"),
 ]
 
 

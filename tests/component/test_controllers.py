@@ -16,7 +16,7 @@ from ocf.component import BEFORE_SUSPENSION, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.errors import ReconcileError
 from ocf.objects import ObjectKey
-from ocf.primitives import cronjob, deployment, hpa, job, replicaset
+from ocf.primitives import cronjob, deployment, hpa, job, replicaset, statefulset
 from ocf.testing.envtest import ControllerName
 from tests.support import eventually
 
@@ -221,3 +221,69 @@ async def test_tasks_beside_their_controllers_are_quiet_suspended_and_resumed(
             assert (await env.cluster.get(CRON_JOB))["spec"]["suspend"] is True
         for key in (CRON_JOB, REPLICA_SET):
             await env.cluster.delete(key)
+
+
+TEMPLATE: Manifest = {
+    "metadata": {"labels": {"app": "web"}},
+    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+}
+
+
+def a_stateful_set() -> statefulset.Resource:
+    spec = {"serviceName": "web", "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+    metadata = {"name": "web", "namespace": "shop"}
+    base = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+    return statefulset.Builder(base).build()
+
+
+def a_job() -> job.Resource:
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
+    metadata = {"name": "web", "namespace": "shop"}
+    base = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    return job.Builder(base).build()
+
+
+@pytest.mark.promise("cause-in-condition", runs="pods that a quota refuses, beside the real controllers")
+@pytest.mark.parametrize(
+    ("resource", "text"),
+    [
+        pytest.param(
+            a_stateful_set(),
+            "StatefulSet web: FailedCreate: Create Pod web-0 in StatefulSet web failed error: pods is forbidden: ",
+            id="of a StatefulSet",
+        ),
+        pytest.param(a_job(), "Job web: FailedCreate: Error creating: pods is forbidden: ", id="of a Job"),
+    ],
+)
+async def test_a_quota_that_refuses_pods_is_the_cause(
+    env: Env, envtest_controllers: Callable[..., AbstractContextManager[None]], resource: Any, text: str
+) -> None:
+    """Their controllers set no condition; the events that they post have it."""
+    quota = ObjectKey("v1", "ResourceQuota", "small", "shop")
+    await env.create(quota, spec={"hard": {"pods": "0"}})
+    # The controller of quotas, which does not run, would report this.
+    await env.report(quota, {"hard": {"pods": "0"}, "used": {"pods": "0"}})
+    made = component.Builder("web", condition_type="WebReady").with_resource(resource).with_pod_causes().build()
+    try:
+        with envtest_controllers(ControllerName.STATEFUL_SET, ControllerName.JOB):
+            await env.reconcile(made)
+            env.clock.advance(made.poll_interval)
+
+            async def message() -> str:
+                return (await env.reconcile(made)).condition.message
+
+            # The event may come before the controller has reported that it has observed the spec.
+            found = await eventually(message, lambda seen: "FailedCreate" in seen and "observe" not in seen)
+            assert found.startswith(text)
+            assert "exceeded quota: small" in found
+            # The controller tries again, for a Job with another name of the pod.
+            events = ListOptions(namespace="shop", field_selector="reason=FailedCreate")
+
+            async def count() -> int:
+                return sum(one.get("count", 1) for one in (await env.cluster.list("v1", "Event", events)).items)
+
+            before = await count()
+            await eventually(count, lambda seen: seen > before)
+            assert await message() == found
+    finally:
+        await env.cluster.delete(quota)

@@ -9,6 +9,7 @@ import pytest
 from ocf.component.deletion import (
     SKIP_CLEANUP,
     DeletionStep,
+    FinalizerNames,
     cleanup_finalizer,
     condition_type,
     decide,
@@ -71,12 +72,45 @@ def owner(*finalizers: str, deleted: bool = False, skip: Any = None) -> Manifest
     ],
 )
 def test_the_step_follows_from_the_owner(given: Manifest, external: bool, step: DeletionStep) -> None:
-    assert decide(given, "ocf", external=external) is step
+    assert decide(given, FinalizerNames("ocf"), external=external) is step
 
 
 def test_the_finalizers_of_another_operator_are_not_ours() -> None:
     held = owner(CLEANUP, EXTERNAL, deleted=True)
-    assert decide(held, "malls", external=True) is DeletionStep.CLEANED
+    assert decide(held, FinalizerNames("malls"), external=True) is DeletionStep.CLEANED
+
+
+KOPF = "kopf.zalando.org/KopfFinalizerMarker"
+EXACT = "finalizer.example.com"
+NAMED = FinalizerNames("ocf", EXACT, (KOPF, "*.old.example.com/*"))
+
+
+@pytest.mark.parametrize(
+    ("given", "external", "step"),
+    [
+        pytest.param(owner(), True, DeletionStep.HOLD, id="a new owner"),
+        pytest.param(owner(EXACT), True, DeletionStep.RECONCILE, id="held"),
+        pytest.param(owner(EXTERNAL), True, DeletionStep.HOLD, id="held by the name of the operator"),
+        pytest.param(owner(KOPF), True, DeletionStep.HOLD, id="held by a former one"),
+        pytest.param(owner(EXACT, KOPF), True, DeletionStep.RECONCILE, id="held by both"),
+        pytest.param(owner(KOPF), False, DeletionStep.RELEASE, id="held by a former one, no on_delete"),
+        pytest.param(owner(HOLD), False, DeletionStep.RECONCILE, id="held by another controller"),
+        pytest.param(owner(KOPF, deleted=True), True, DeletionStep.CLEAN_UP, id="deleted before it was taken over"),
+        pytest.param(owner(EXTERNAL, deleted=True), True, DeletionStep.CLEAN_UP, id="deleted before it was renamed"),
+        pytest.param(owner("a.old.example.com/x", deleted=True), False, DeletionStep.RELEASE, id="a pattern"),
+        pytest.param(owner("old.example.com/x", deleted=True), True, DeletionStep.CLEANED, id="not by the pattern"),
+        pytest.param(owner(KOPF, deleted=True, skip="true"), True, DeletionStep.SKIP, id="to be skipped"),
+        pytest.param(owner("orphan", "foregroundDeletion", deleted=True), True, DeletionStep.CLEANED, id="Kubernetes"),
+    ],
+)
+def test_the_step_follows_from_the_named_finalizers(given: Manifest, external: bool, step: DeletionStep) -> None:
+    assert decide(given, NAMED, external=external) is step
+
+
+def test_a_pattern_never_names_a_finalizer_of_kubernetes_or_of_the_operator() -> None:
+    names = FinalizerNames("ocf", EXACT, ("*e*",))
+    given = owner("foregroundDeletion", "orphan", EXACT, CLEANUP, HOLD)
+    assert names.former_of(given) == (HOLD,)
 
 
 @pytest.mark.parametrize("name", ["a", "shops", "x" * 63], ids=["shortest", "usual", "longest"])

@@ -15,9 +15,9 @@ from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.errors import ConflictError, ManifestError, NotFoundError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment, hpa
+from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, configmap, deployment, hpa
 from ocf.testing import RecordingCluster
-from ocf_server import EmbeddedCluster
+from ocf_server import CustomKind, EmbeddedCluster
 
 SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 
@@ -207,6 +207,47 @@ async def test_unregistered_objects_are_pruned(env: Any, dry_run: Any, config_ma
     await env.reconcile(both.build())
     found = await dry_run(builder().with_resource(config_map("new").build()).with_prune().build())
     assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", DiffVerb.DELETE)]
+
+
+async def test_unregistered_objects_that_stay_are_named(env: Any, dry_run: Any, config_map: Callable[..., Any]) -> None:
+    """An object of another name is another object: https://github.com/opendatahub-io/opendatahub-operator/issues/455."""
+    await env.reconcile(builder().with_resource(config_map(a="1")).with_resource(config_map("old", a="1")).build())
+    found = await dry_run(builder().with_resource(config_map(a="1")).build())
+
+    assert found.is_empty
+    assert found.unregistered == ("v1/ConfigMap/shop/old",)
+    pruning = await dry_run(builder().with_resource(config_map(a="1")).with_prune().build())
+    assert (verbs(pruning), pruning.unregistered) == ({"ConfigMap": DiffVerb.DELETE}, ())
+
+
+async def test_another_namespace_leaves_the_objects_in_the_old_one() -> None:
+    """The owner is cluster-scoped, and a field of its spec says where its objects are."""
+    cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Realm", namespaced=False)], namespaces=["a", "b"])
+    realm = {"apiVersion": "example.com/v1", "kind": "Realm", "metadata": {"name": "north"}}
+    owner = await cluster.create(realm, field_manager="user")
+
+    def settings(namespace: str) -> Component:
+        return builder().with_namespace(namespace).with_resource(config_map_of("north")).build()
+
+    async with reconciling(owner, cluster) as context:
+        await settings("a").reconcile(context)
+    [found] = await diff([settings("b")], await cluster.get(ObjectKey.of(realm)), cluster)
+
+    assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/b/north", DiffVerb.CREATE)]
+    assert found.unregistered == ("v1/ConfigMap/a/north",)
+
+
+def config_map_of(name: str) -> configmap.Builder:
+    return configmap.Builder({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
+
+
+async def test_objects_of_others_and_of_other_components_are_not_named(
+    env: Any, dry_run: Any, config_map: Callable[..., Any]
+) -> None:
+    await env.reconcile(builder("front").with_resource(config_map("front", a="1")).build())
+    await env.cluster.create(config_map("theirs", a="1").build().render(), field_manager="another-user")
+
+    assert (await dry_run(builder().with_resource(config_map(a="1")).build())).unregistered == ()
 
 
 async def test_a_guard_blocks_a_dry_run_too(dry_run: Any, web: deployment.Resource, hpa_base: Manifest) -> None:

@@ -155,5 +155,5 @@ async def test_beside_the_real_controllers_no_replica_set_changes(
 def test_the_page_names_what_the_test_does() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in (KOPF, GO, "kopf.zalando.org/KopfFinalizerMarker") if f"`{name}`" not in text] == []
-    key = ObjectKey("apps/v1", "Deployment", "backend", "town")
+    key = ObjectKey("apps/v1", "Deployment", "corner", "town")
     assert re.search(rf"kubectl label deployment {key.name} -n {key.namespace} ocf\.dev/taken-over\.{KOPF}-", text)

@@ -8,9 +8,10 @@ import pytest
 
 from ocf import component
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation, Verb
-from ocf.component import Component, diff, reconcile_all, reconciling
+from ocf.component import Component, Writes, diff, reconcile_all, reconciling
 from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, StatusReport, SuspensionStatus
+from ocf.errors import ReconcileError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import unstructured
@@ -168,7 +169,8 @@ async def test_nothing_is_made_for_an_owner_that_its_status_write_has_found_to_b
     async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
         context.status["phase"] = "Starting"
         await env.cluster.delete(env.owner)
-        await context.write_status()
+        with pytest.raises(ReconcileError, match="was deleted before its status was stored"):
+            await context.write_status()
         assert context.is_gone
         result = await of(config_map("other").build(), unowned=True).reconcile(context)
     assert result.outcomes == ()
@@ -274,3 +276,44 @@ async def test_it_is_never_deleted(env: Env, unwanted: Callable[[], Component], 
     assert owner["metadata"]["uid"] == before["metadata"]["uid"]
     assert "deletionTimestamp" not in owner["metadata"]
     assert not env.cluster.requests.of(Verb.DELETE)
+
+
+@pytest.mark.promise("owner-itself", runs="fields that are only updated, and released by each way to drop them")
+@pytest.mark.parametrize("dropped", ["delete_when", "gate", "pruned"])
+async def test_fields_that_are_only_updated_need_neither_a_finalizer_nor_a_label(env: Env, dropped: str) -> None:
+    """They go with their owner, which can be deleted while no operator runs.
+
+    Publicly reported of other operators: Namespaces that an operator only annotates, and that cannot be deleted while
+    it does not run, because it holds them (https://github.com/rgeraskin/remove-empty-ns-operator/issues/5).
+    """
+
+    def fields(*, kept: bool = True) -> Component:
+        builder = component.Builder("web", condition_type="WebReady").with_prune()
+        if not kept and dropped == "gate":
+            builder.with_feature_gate(BooleanGate(False))
+        if kept or dropped != "pruned":
+            without = not kept and dropped == "delete_when"
+            tags = unstructured.StaticBuilder(labelled()).build()
+            builder.with_resource(tags, writes=Writes.UPDATE_ONLY, delete_when=without)
+        return builder.build()
+
+    async def reconciled(subject: Component) -> Manifest:
+        process = env.process()
+        await process.reconcile(subject)
+        found: Manifest = (await env.owner_manifest())["metadata"]
+        return found
+
+    metadata = await reconciled(fields())
+    assert (metadata["labels"], metadata.get("finalizers")) == ({"tier": "one"}, None)
+    env.cluster.requests.clear()
+    await reconciled(fields())
+    assert not env.cluster.requests.writes
+    metadata = await reconciled(fields(kept=False))
+    assert (metadata.get("labels"), metadata.get("finalizers")) == (None, None)
+    assert not [one for one in metadata["managedFields"] if "/fields/" in one["manager"]]
+    env.cluster.requests.clear()
+    await reconciled(fields(kept=False))
+    assert not env.cluster.requests.writes
+    await reconciled(fields())
+    await env.cluster.delete(env.owner)
+    assert not await env.exists(env.owner)

@@ -53,6 +53,54 @@ async def names(env: Env) -> set[str]:
     }
 
 
+class Counting(InterceptingCluster):
+    """Counts the requests that have no answer yet; each takes a few turns of the loop."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env.cluster)
+        self.open = self.most = self.applies = 0
+
+    async def intercept(self, request: Request, send: Any) -> Any:
+        self.open += 1
+        self.most = max(self.most, self.open)
+        self.applies += request.verb is Verb.APPLY
+        try:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return await super().intercept(request, send)
+        finally:
+            self.open -= 1
+
+
+class TestBound:
+    @pytest.mark.parametrize(
+        ("components", "resources"),
+        [
+            pytest.param(1, 60, id="many resources"),
+            pytest.param(60, 1, id="many components"),
+            pytest.param(10, 6, id="many of both"),
+        ],
+    )
+    async def test_the_requests_of_one_owner_at_once_are_bounded(
+        self, env: Env, config_map: Callable[..., StaticKind], components: int, resources: int
+    ) -> None:
+        """And none of them is left out.
+
+        https://github.com/kubernetes/kubernetes/issues/4866 (1 000 creates at once for a count of 1 000).
+        """
+        made = []
+        for number in range(components):
+            builder = component.Builder(f"part-{number}", condition_type=f"Part{number}Ready")
+            for at in range(resources):
+                builder.with_resource(config_map(f"c{number}-{at}").build(), independent=True)
+            made.append(builder.build())
+        counting = Counting(env)
+        async with reconciling(await env.owner_manifest(), counting, clock=env.clock) as context:
+            await reconcile_all(context, *made)
+        assert counting.applies == components * resources
+        assert 10 < counting.most <= 25
+
+
 class TestResources:
     async def test_they_are_applied_together(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         """Three applies that wait for each other; one after the other, none would end."""

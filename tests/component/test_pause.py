@@ -53,6 +53,17 @@ async def test_only_the_condition_is_written_and_only_once(env: Env, subject: Co
     assert (await run(env, subject))[1] == []
 
 
+async def test_a_diff_of_a_paused_owner_does_not_log_that_the_pause_has_ended(
+    env: Env, subject: Component, caplog: pytest.LogCaptureFixture
+) -> None:
+    await env.change(env.owner, metadata=PAUSED)
+    await run(env, subject)
+    caplog.clear()
+    (found,) = await component.diff([subject], await env.owner_manifest(), env.cluster, clock=env.clock)
+    assert len(found.objects) == 2
+    assert caplog.messages == []
+
+
 async def test_the_end_of_a_pause_is_a_reconcile_like_any_other(env: Env, subject: Component) -> None:
     await env.change(env.owner, metadata=PAUSED)
     await run(env, subject)

@@ -301,8 +301,8 @@ class Versions:
         cluster, live = self.processes[number].cluster, await self._env.owner_manifest()
         async with reconciling(live, cluster, operator="shops", clock=self._env.clock, recorder=self.events) as context:
             await finalize(context, *components, finalizer=finalizer)
-        if context.retry_after is not None:
-            self.retries.append(context.retry_after)
+        if context.delay is not None:
+            self.retries.append(context.delay)
 
 
 class Notes(NullRecorder):

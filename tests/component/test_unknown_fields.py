@@ -7,6 +7,7 @@ spec with free fields), https://github.com/operator-framework/java-operator-sdk/
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from datetime import UTC, datetime, timedelta
@@ -26,7 +27,7 @@ from ocf.errors import ManifestError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import configmap
 from ocf.runtime.admission import FieldError, Operation, Step, Webhook, invalid, review
-from ocf.runtime.crds import Conversion, CRDVersion, Preserve, VersionedResource, crd
+from ocf.runtime.crds import Conversion, CRDVersion, CustomResource, Preserve, VersionedResource, crd
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import VirtualClock
@@ -82,6 +83,7 @@ SPEC: Final[dict[str, Any]] = {
     "plugins": [FREE, {"name": "b"}],
     "byName": {"x": FREE},
     "maybe": FREE,
+    "resources": {"limits": {"cpu": "1"}, "later": {"deep": [1]}},
 }
 
 
@@ -217,7 +219,7 @@ def test_a_preview_gets_them() -> None:
         return component.Builder("web", condition_type="WebReady").build()
 
     before = copy_json(gallery())
-    (found,) = components_of("module:components", components, gallery())
+    (found,) = asyncio.run(components_of("module:components", components, gallery()))
     assert (found.name, gallery()) == ("web", before)
 
 
@@ -320,3 +322,31 @@ def test_a_time_to_wait_is_read_from_json() -> None:
 
     owner = {"apiVersion": "v1", "kind": "Wait", "metadata": {"name": "a"}, "after": "PT5M"}
     assert OwnerType("v1", "Wait", Wait).read(owner) == Wait(after=timedelta(minutes=5))
+
+
+class Parcel(CustomResource[None], group="unknown.example.com", version="v1"):
+    """A kind without a spec."""
+
+    weight: int
+    labels_of: dict[str, str] = Field(default_factory=dict)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_components_of_a_kind_without_a_spec_get_its_data(server: Server) -> None:
+    cluster, namespace = server
+    await cluster.apply(Parcel.definition(), field_manager="admin", force=True)
+    body = {"apiVersion": Parcel.api_version, "kind": "Parcel", "metadata": {"name": "corner", "namespace": namespace}}
+    made = {**body, "weight": 3, "labelsOf": {"a": "b"}}
+    live = await eventually(lambda: cluster.create(made, field_manager="admin"), ignore=(NotFoundError,))
+    seen: list[Parcel] = []
+
+    def components(owner: Parcel) -> Component:
+        seen.append(owner)
+        return component.Builder("web", condition_type="WebReady").build()
+
+    operator = Operator(name="parcels", owner=OwnerType.of(Parcel), components=components)
+    await reconcile_owner(operator, live, cluster, clock=VirtualClock(), recorder=NullRecorder())
+    assert (seen[0].weight, seen[0].labels_of, seen[0].spec) == (3, {"a": "b"}, None)
+    after = await cluster.get(ObjectKey.of(live))
+    assert (after["weight"], "spec" in after) == (3, False)
+    assert [one["type"] for one in after["status"]["conditions"]] == ["WebReady"]

@@ -11,11 +11,12 @@ import pytest
 
 from ocf import component
 from ocf.cluster import ApplyCache, Cluster, InterceptingCluster, PatchOptions, PatchType, Request
-from ocf.component import reconciling
+from ocf.component import Adoption, reconciling
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
-from ocf.errors import NotFoundError
+from ocf.errors import InvalidError, NotFoundError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap
 from ocf.testing import RecordingCluster, VirtualClock
 from ocf_server import EmbeddedCluster
 from tests.component.conftest import Server
@@ -50,6 +51,7 @@ def conditions(item: Manifest) -> Manifest:
 
 DEFINITIONS: Final = {
     "no subresource": definition("booths", {"conditions": conditions(FULL)}, subresource=False),
+    "neither subresource nor status": definition("barns", None, subresource=False),
     "no status in the schema": definition("huts", None),
     "no conditions in the schema": definition("kiosks", {"phase": PHASE}),
     "no observed generation in the schema": definition("stands", {"conditions": conditions(CONDITION), "phase": PHASE}),
@@ -61,31 +63,49 @@ WORKLOAD: Final[Manifest] = {
         "spec": {"containers": [{"name": "web", "image": "web"}]},
     },
 }
+TASK: Final[Manifest] = {"containers": [{"name": "task", "image": "task"}], "restartPolicy": "Never"}
+CLAIM: Final[Manifest] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 OWNERS: Final[dict[str, Manifest]] = {
     **{
         name: {"apiVersion": "unstored.example.com/v1", "kind": one["spec"]["names"]["kind"], "spec": {"size": 1}}
         for name, one in DEFINITIONS.items()
     },
     "a Secret": {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "hunter2"}},
+    "a Service account": {"apiVersion": "v1", "kind": "ServiceAccount"},
     "a Deployment": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": WORKLOAD},
+    "a Job": {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": TASK}}},
+    "a Pod": {"apiVersion": "v1", "kind": "Pod", "spec": TASK},
+    "a claim": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": CLAIM},
+    "a Node": {"apiVersion": "v1", "kind": "Node"},
+    "a Namespace": {"apiVersion": "v1", "kind": "Namespace"},
 }
+CLUSTER_SCOPED: Final = frozenset({"a Node", "a Namespace"})
+NO_STATUS: Final = frozenset({"a Secret", "a Service account"})
+KEEPS_PHASE: Final = frozenset({"no conditions in the schema", "no observed generation in the schema"})
 UNSTORED: Final = {
-    "no subresource": "no subresource `status` for Booth of unstored.example.com/v1",
+    "no subresource": "does not store status.phase of Booth",
+    "neither subresource nor status": "does not store status.conditions, status.phase of Barn",
     "no status in the schema": "does not store status.conditions, status.phase of Hut",
     "no conditions in the schema": "does not store status.conditions of Kiosk",
     "no observed generation in the schema": "does not store status.conditions[*].observedGeneration of Stand",
-    "a Secret": "no subresource `status` for Secret of v1",
+    "a Secret": "Secret of v1 has no status",
+    "a Service account": "ServiceAccount of v1 has no status",
     "a Deployment": "does not store status.conditions[*].observedGeneration, status.phase of Deployment",
+    "a Job": "does not store status.conditions[*].observedGeneration, status.phase of Job",
+    "a Pod": "",  # its conditions have an observedGeneration, and it has a phase
+    "a claim": "",  # it has a phase, and no generation
+    "a Node": "",
+    "a Namespace": "",
 }
 
 CLOCK: Final = VirtualClock()
 
 
 class Writes(InterceptingCluster):
-    """A cluster that counts writes."""
+    """The cluster of one process, which counts writes."""
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+        super().__init__(cluster, apply_cache=ApplyCache())
         self.count = 0
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
@@ -108,7 +128,10 @@ async def made(server: Server, case: str) -> ObjectKey:
     cluster, namespace = server
     if case in DEFINITIONS:
         await cluster.apply(DEFINITIONS[case], field_manager="admin", force=True)
-    owner = {**OWNERS[case], "metadata": {"name": "corner", "namespace": namespace}}
+    metadata = (
+        {"name": f"corner-of-{namespace}"} if case in CLUSTER_SCOPED else {"name": "corner", "namespace": namespace}
+    )
+    owner = {**OWNERS[case], "metadata": metadata}
     created = await eventually(lambda: cluster.create(owner, field_manager="admin"), ignore=(NotFoundError,))
     return ObjectKey.of(created)
 
@@ -121,6 +144,7 @@ async def reconcile(
     events: Events | None = None,
     operator: str = "shops",
     field: str = "",
+    value: str = "reconciled",
     minutes: int = 60,
 ) -> Events:
     """Reconcile an owner, an hour after the last time; a new condition has another time then."""
@@ -129,13 +153,15 @@ async def reconcile(
     web = component.Builder("web", condition_type=f"{operator.capitalize()}Ready").build()
     async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events, operator=operator) as context:
         await web.reconcile(context)
-        context.status["phase"] = phase
+        # A Namespace may have no other phase.
+        context.status["phase"] = "Active" if key.kind == "Namespace" else phase
         if field:
-            context.status[field] = "reconciled"
+            context.status[field] = value
     return events
 
 
-@pytest.mark.promise("status-kept", runs="six kinds that store a part of the status or none, on a real API server, too")
+@pytest.mark.promise("quiet-owner", runs="14 kinds that store a part of the status or none, on a real API server, too")
+@pytest.mark.promise("status-kept", runs="14 kinds that store a part of the status or none, on a real API server, too")
 @pytest.mark.parametrize("case", OWNERS)
 async def test_what_is_not_stored_is_shown_once_and_not_written_again(
     server: Server, case: str, caplog: pytest.LogCaptureFixture
@@ -150,33 +176,131 @@ async def test_what_is_not_stored_is_shown_once_and_not_written_again(
     cluster = Writes(server[0])
     with caplog.at_level(logging.WARNING, "ocf.component"):
         events = await reconcile(cluster, key)
-    [(reason, note)] = events.notes
-    assert reason == "StatusNotStored"
-    assert UNSTORED[case] in note
-    assert [record.getMessage() for record in caplog.records] == [f"{key}: {note}"]
-    assert cluster.count == 1
-    assert "hunter2" not in note
+    assert [reason for reason, _ in events.notes] == (["StatusNotStored"] if UNSTORED[case] else [])
+    assert [UNSTORED[case] in note for _, note in events.notes] == [True] * len(events.notes)
+    assert [record.getMessage() for record in caplog.records] == [f"{key}: {note}" for _, note in events.notes]
+    assert cluster.count <= (0 if case in NO_STATUS else 2 if "subresource" in case else 1)
+    assert "hunter2" not in str(events.notes)
 
+    cluster.count = 0
     for _ in range(3):
         assert (await reconcile(cluster, key)).notes == []
-    assert cluster.count == 1
+    assert cluster.count == 0
 
 
-@pytest.mark.parametrize("case", OWNERS)
-async def test_the_status_is_written_again_if_it_or_the_owner_changes(server: Server, case: str) -> None:
+async def test_what_one_owner_shows_is_not_shown_for_another_one_of_its_kind(server: Server) -> None:
+    """It is a fact of the definition; and thousands of Secrets would be as many events after each restart."""
+    cluster, namespace = Writes(server[0]), server[1]
+    await reconcile(cluster, await made(server, "a Secret"))
+    other = {**OWNERS["a Secret"], "metadata": {"name": "other", "namespace": namespace}}
+    created = await server[0].create(other, field_manager="admin")
+    assert (await reconcile(cluster, ObjectKey.of(created))).notes == []
+
+
+STORES: Final = "no observed generation in the schema"
+FOREIGN: Final = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+async def blocked(cluster: Cluster, key: ObjectKey, publish: str, *names: str) -> list[str]:
+    """Reconcile components, one for each ConfigMap that may be in the way; return the notes about blocked ones."""
+    events = Events()
+    CLOCK.advance(timedelta(minutes=1))
+    async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events, operator="shops") as context:
+        made = []
+        for name in names:
+            builder = component.Builder(name, condition_type=f"{name.capitalize()}Ready")
+            copy = configmap.Builder({"metadata": {"name": name, "namespace": key.namespace}})
+            builder.with_resource(copy, adopt=Adoption.NEVER)
+            made.append((builder if publish == "published" else builder.unpublished()).build())
+        results = [await one.reconcile(context) for one in made]
+        if publish == "aggregated":
+            context.aggregate("Ready", *made)
+        if publish == "reported":
+            message = "; ".join(one.condition.message for one in results)
+            context.set_condition("Ready", status="False", reason="Waits", message=message)
+    return [note for reason, note in events.notes if reason == "ComponentBlocked"]
+
+
+@pytest.mark.promise("failure-shown", runs="blocked components whose conditions are not stored, on a real API server")
+@pytest.mark.parametrize(
+    ("case", "publish", "is_told"),
+    [
+        *(("a Secret", publish, True) for publish in ("published", "unpublished", "aggregated", "reported")),
+        ("no conditions in the schema", "published", True),
+        ("neither subresource nor status", "aggregated", True),
+        (STORES, "published", False),
+        (STORES, "unpublished", True),
+        (STORES, "aggregated", False),
+        (STORES, "reported", False),
+    ],
+)
+async def test_what_blocks_a_component_is_told_once_where_no_condition_is_stored(
+    server: Server, case: str, publish: str, caplog: pytest.LogCaptureFixture, *, is_told: bool
+) -> None:
+    key, cluster = await made(server, case), Writes(server[0])
+    one, two = ({**FOREIGN, "metadata": {"name": name, "namespace": server[1]}} for name in ("one", "two"))
+
+    async def told(*names: str) -> list[str]:
+        """Reconcile three times; return the components that are said to be blocked."""
+        caplog.clear()
+        notes = [note for _ in range(3) for note in await blocked(cluster, key, publish, *names)]
+        logged = [record.getMessage() for record in caplog.records]
+        assert [text for text in logged if "is blocked" in text] == [f"{key}: {note}" for note in notes]
+        for note in notes:
+            assert "exists, and was not created for" in note
+        return [note.split('"')[1] for note in notes]
+
+    await server[0].create(one, field_manager="other")
+    assert await told("one") == ["one"] * is_told
+    await server[0].create(two, field_manager="other")
+    assert await told("one", "two") == ["two"] * is_told, "another cause"
+    await server[0].delete(ObjectKey.of(one))
+    assert await told("one", "two") == [], "one cause less"
+    await server[0].delete(ObjectKey.of(one))
+    await server[0].create(one, field_manager="other")
+    assert await told("one", "two") == ["one"] * is_told, "blocked again"
+    cluster = Writes(server[0])
+    assert await told("one", "two") == ["one", "two"] * is_told, "another process"
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["stored", "hidden"])
+async def test_a_failure_that_is_told_anyway_does_not_tell_that_the_kind_has_no_status(
+    server: Server, *, hidden: bool
+) -> None:
+    """An operator that would write nothing else into the status loses nothing."""
+    key, cluster, events = await made(server, "a Secret"), Writes(server[0]), Events()
+    live = await cluster.get(key)
+    for _ in range(2):
+        async with reconciling(live, cluster, clock=CLOCK, recorder=events, operator="shops") as context:
+            context.failure_types = ("shops/Reconciled",)
+            context.hidden_types = context.failure_types if hidden else ()
+            await component.Builder("web").unpublished().build().reconcile(context)
+            context.fail(["shops/Reconciled", "shops/CleanedUp"], "the registry cannot be reached")
+    assert [reason for reason, _ in events.notes] == ["ReconcileFailed"]
+
+
+@pytest.mark.parametrize("case", DEFINITIONS)
+async def test_the_status_is_written_again_if_it_changes(server: Server, case: str) -> None:
+    """By a new generation, too, and not by any other change of the owner, nor of a field that is dropped."""
     key = await made(server, case)
     cluster = Writes(server[0])
     await reconcile(cluster, key)
-    label = {"metadata": {"labels": {"a": "b"}}}
-    await server[0].patch(key, label, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
     cluster.count = 0
-    for _ in range(2):
-        assert (await reconcile(cluster, key)).notes == [], "it was shown before"
-    assert cluster.count == 1
-    kept = "phase" in str(DEFINITIONS.get(case))
+    for patch, writes in (
+        ({"metadata": {"labels": {"a": "b"}}}, 0),
+        ({"spec": {"size": 2}}, "subresource" not in case),
+    ):
+        await server[0].patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
+        for number in range(2):
+            again = await reconcile(cluster, key, field="seen" if number else "")
+            assert [note for _, note in again.notes if "status.seen" not in note] == [], "it was shown before"
+        assert cluster.count <= writes + (2 if "subresource" in case else 1)
+        cluster.count = 0
+        for number in range(2):
+            await reconcile(cluster, key, field="seen", value=f"{number}")
+        assert cluster.count == 0
     await reconcile(cluster, key, phase="Closed")
-    assert cluster.count == (2 if kept else 1)
-    if kept:
+    if case in KEEPS_PHASE:
         assert (await server[0].get(key))["status"]["phase"] == "Closed"
 
 
@@ -191,13 +315,15 @@ async def test_a_definition_that_is_completed_stores_the_status(server: Server) 
 
     async def stored() -> Any:
         # The real API server uses the schema a moment after it is stored.
-        change = {"metadata": {"labels": {"count": str(next(counter))}}}
+        change = {"spec": {"size": next(counter)}}
         await server[0].patch(key, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         await reconcile(cluster, key)
         return (await server[0].get(key))["status"].get("conditions")
 
     [condition] = await eventually(stored)
-    assert (condition["type"], condition["status"], condition["observedGeneration"]) == ("ShopsReady", "True", 1)
+    generation = (await server[0].get(key))["metadata"]["generation"]
+    assert (condition["type"], condition["status"]) == ("ShopsReady", "True")
+    assert condition["observedGeneration"] == generation
     cluster.count = 0
     await reconcile(cluster, key, phase="Closed")
     assert cluster.count == 1
@@ -249,6 +375,30 @@ async def test_a_field_that_is_stored_meanwhile_is_shown_again() -> None:
     assert [reason for reason, _ in events.notes] == ["StatusNotStored"] * 2
 
 
+@pytest.mark.promise("intent", runs="kinds that store no part of it, on a real API server, too")
+@pytest.mark.parametrize("case", OWNERS)
+async def test_an_intent_that_is_not_stored_is_an_error_each_time(server: Server, case: str) -> None:
+    """It is reported as stored at https://github.com/nolar/kopf/issues/574, and the next step is taken."""
+    key = await made(server, case)
+    cluster = Writes(server[0])
+    for _ in range(2):
+        async with reconciling(await cluster.get(key), cluster, clock=CLOCK) as context:
+            context.status["moves"] = {"web-1": "node-2"}
+            with pytest.raises(ReconcileError, match=r"the API server does not store status\.moves of .*/corner"):
+                await context.write_status()
+            assert "moves" not in context.status
+    assert cluster.count <= (2 if "subresource" in case else 1)
+
+
+async def test_an_intent_that_the_schema_refuses_is_an_error(server: Server) -> None:
+    key = await made(server, "no conditions in the schema")
+    async with reconciling(await server[0].get(key), server[0], clock=CLOCK) as context:
+        context.status["phase"] = "Ajar"
+        with pytest.raises(InvalidError):
+            await context.write_status()
+    assert "status" not in await server[0].get(key)
+
+
 async def test_a_deleted_owner_is_not_taken_for_one_without_a_status(server: Server) -> None:
     key = await made(server, "no conditions in the schema")
     events = Events()
@@ -264,7 +414,8 @@ async def test_a_value_that_was_empty_is_written_once_it_is_not(server: Server) 
     inner, namespace = server
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-of-{namespace}"}}
     key = ObjectKey.of(await inner.create(node, field_manager="admin"))
-    cluster, found = Writes(inner), []
+    cluster: Writes = Writes(inner)
+    found: list[str] = []
     for message in ("", "", "broken", "worse", "worse", ""):
         live = await cluster.get(key)
         async with reconciling(live, cluster, clock=CLOCK, recorder=Events(), operator="shops") as context:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
+from ocf.component.model.ownership import CREATOR, FIELDS
 from ocf.component.model.resource_options import Adoption
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.manifest import PREFIX
+from ocf.objects.name_validation import label_value
 from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
@@ -33,13 +35,21 @@ _LONGEST_VALUE: Final = 63
 def is_own(live: Manifest, component: str, context: ReconcileContext, former: FormerWriters) -> bool:
     """Return whether an object belongs to the owner already, or belonged to an earlier owner of the same name.
 
+    One in which a component has only set single fields does not.
+
     Args:
         former: The former writers of the object.
     """
     owner, components = context.owned_by, {component, *context.claims.components}
-    if owner.references(live) or owner.earlier_uids(live) or former.moved or former.earlier:
+    if owner.references(live) or owner.earlier_uids(live):
         return True
-    return any(owner.component_of(name, components) is not None for name in ManagedFields.of(live).appliers)
+    if former.earlier and not former.is_shared:
+        return True
+    # A create whose fields have not become ours.
+    if any(manager.name == owner.field_manager(component, CREATOR) for manager in former.moved):
+        return True
+    writers = [owner.component_of(name, components) for name in ManagedFields.of(live).appliers]
+    return any(of is not None and not of[0].endswith(f"/{FIELDS}") for of in writers)
 
 
 def adoption_label(key: ObjectKey) -> str:
@@ -49,14 +59,17 @@ def adoption_label(key: ObjectKey) -> str:
         key: The owner.
 
     Returns:
-        Kind, namespace and name; a hash of these if they are longer than the 63 characters of a label.
+        Kind and group, namespace and name; a hash of these if they are not the value of a label, because they have more
+        than 63 characters or because of the name.
 
     Example:
         >>> adoption_label(ObjectKey("example.com/v1", "Shop", "corner", "town"))
-        'Shop.town.corner'
+        'Shop.example.com_town_corner'
     """
-    text = ".".join(filter(None, (key.kind, key.namespace, key.name)))
-    return text if len(text) <= _LONGEST_VALUE else hashlib.sha256(text.encode()).hexdigest()[:_LONGEST_VALUE]
+    kind = ".".join(filter(None, (key.kind, key.group)))
+    # No group, namespace or name has the separator, so no two owners have the same value.
+    text = "_".join(filter(None, (kind, key.namespace, key.name)))
+    return hashlib.sha256(text.encode()).hexdigest()[:_LONGEST_VALUE] if label_value(text) else text
 
 
 def adoption_problem(live: Manifest | None, owner: ObjectKey, adoption: Adoption) -> str:
@@ -91,7 +104,7 @@ def adoption_event(owner: Owner, live: Manifest, *, unowned: bool) -> Event:
     writers = sorted({each.manager.name for each in ManagedFields.of(live).entries if not each.manager.subresource})
     by = f", which {', '.join(writers)} had written" if writers else ""
     then = "it stays when its owner is deleted" if unowned else "it is deleted with its owner"
-    return owner.event(key, "ResourceAdopted", f"Adopted {key.kind} '{key.name}'{by}; {then}", action="Adopt")
+    return owner.event(key, "ResourceAdopted", f"Adopted {owner.named(key)}{by}; {then}", action="Adopt")
 
 
 def _name(owner: ObjectKey) -> str:

@@ -1,56 +1,42 @@
-"""Deletion and orphaning of single objects that belong to a component, with preconditions.
-
-An object is also deleted to be created again, because a field of it cannot be changed. The API server has no reason of
-its own for such a rejection: the pod template of a Job, the spec of a Pod, a selector and a `roleRef` are rejected like
-any invalid value, and only the text of a cause differs.
-"""
+"""Deletion and orphaning of single objects that belong to a component, with preconditions."""
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation
 from ocf.cluster.protocol import Preconditions
 from ocf.cluster.retry import retry_on_conflict
 from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component.apply.takeover import other_applier
 from ocf.component.held_objects import is_owner_ending, release_object
 from ocf.component.model.holds import hold_finalizer
-from ocf.component.model.ownership import finalizers_of, sendable
+from ocf.component.model.ownership import FIELDS, SECOND, Mark, finalizers_of, sendable
 from ocf.component.model.write_backoff import DELETED, deletes_of, record_revert, wait, written
 from ocf.errors import (
-    AlreadyExistsError,
-    ConfigError,
     ConflictError,
-    InvalidError,
     NotFoundError,
     OcfError,
     ReconcileError,
 )
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.field_errors import ErrorType
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import timedelta
 
     from ocf.component.context import ReconcileContext
-    from ocf.errors import ApiError, StatusCause
 
-__all__ = ["OWNER_ITSELF", "OwnedObjectDeleter", "immutable_fields", "immutable_problem"]
+__all__ = ["OWNER_ITSELF", "OwnedObjectDeleter", "kept_dependents"]
 
 OWNER_ITSELF: Final = "it is the owner itself"
 """Why an owner is not deleted by a component of its own."""
 
-_MOST_PATHS: Final = 5
-# Texts of the validation of Kubernetes 1.36, and usual ones of the rules of custom kinds (`self == oldSelf`).
-_TEXTS: Final = re.compile(
-    r"immutable|may not change|may not be changed|cannot be changed|cannot change|for fields other than", re.IGNORECASE
-)
+
+def kept_dependents(propagation: Propagation) -> str:
+    """Return how a text about a deleted object ends if its dependents are kept; empty if they are not."""
+    return "; its dependents are kept" if propagation is Propagation.ORPHAN else ""
 
 
 class OwnedObjectDeleter:
@@ -62,6 +48,9 @@ class OwnedObjectDeleter:
         self._cluster = context.cluster
         self._owner = context.owned_by
         self._manager = self._owner.field_manager(component)
+        fields = f"{component}/{FIELDS}"
+        # The second one first: what it holds is ours only until the other one has taken it back.
+        self._fields_managers = self._owner.field_manager(fields, SECOND), self._owner.field_manager(fields)
         self._deletes = deletes_of(self._manager)
         self._ending: dict[str, bool] = {}
 
@@ -87,6 +76,83 @@ class OwnedObjectDeleter:
         """Return whether this component applied an object."""
         return ManagedFields.of(live).owned_by(self._manager) is not None
 
+    async def may_own(self, api_version: str, kind: str) -> bool:
+        """Return whether objects of a kind can refer to the owner; False for a kind that is not served."""
+        try:
+            return not self._owner.key.namespace or await self._cluster.is_namespaced(api_version, kind)
+        except NotFoundError:
+            return False
+
+    async def applied(self, api_version: str, kind: str, namespace: str) -> list[Manifest]:
+        """List the objects that this component applied for its owner; empty for a kind that is not served.
+
+        An object that can refer to the owner does, or it was orphaned; a cluster-scoped one may not be able to.
+        """
+        # There may be thousands of the kind, and what is ours is in the metadata.
+        options = ListOptions(namespace=namespace, metadata_only=True)
+        try:
+            found = await self._context.unobserved.list(api_version, kind, options)
+        except NotFoundError:
+            return []
+        refers = self._owner.references
+        unable = bool(self._owner.key.namespace) and not namespace
+        return [live for live in found.items if self.is_applied_by_us(live) and (unable or refers(live))]
+
+    async def marked(self, api_version: str, kind: str) -> list[Manifest]:
+        """List the objects in all namespaces that this component has marked as its owner's."""
+        options = ListOptions(label_selector=self._owner.mark, metadata_only=True)
+        try:
+            found = await self._context.unobserved.list(api_version, kind, options)
+        except NotFoundError:
+            return []
+        return [live for live in found.items if self.has_fields(live) or self.is_deleted_with_owner(live)]
+
+    def has_fields(self, live: Manifest) -> bool:
+        """Return whether this component has set fields in an object of another writer."""
+        return any(ManagedFields.of(live).owned_by(manager) is not None for manager in self._fields_managers)
+
+    def is_shared(self, live: Manifest) -> bool:
+        """Return whether another owner of this kind applies an object that is deleted with ours."""
+        if not self.is_deleted_with_owner(live):
+            return False
+        others = [name for name in ManagedFields.of(live).appliers if self._owner.other_uid_of(name) is not None]
+        # Who sets single fields in an object has not made it, and does not keep it.
+        return any(f"/{FIELDS}/" not in name for name in others)
+
+    def is_deleted_with_owner(self, live: Manifest) -> bool:
+        """Return whether this component has applied an object that is deleted with its owner, and marked it as such."""
+        labels = get_field(live, ("metadata", "labels")) or {}
+        return labels.get(self._owner.mark) == Mark.OBJECT and self.is_applied_by_us(live)
+
+    async def release_fields(self, live: Manifest) -> bool:
+        """Give up the fields that this component has set in an object that stays; return whether it had any.
+
+        An apply without fields removes those that no other field manager owns. With the uid, it creates no object.
+        """
+        key, managed = ObjectKey.of(live), ManagedFields.of(live)
+        metadata = {name: live["metadata"][name] for name in ("name", "namespace", "uid") if live["metadata"].get(name)}
+        bare = {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
+        ours = self._owner.field_manager(self._component, SECOND), self._manager
+        managers = self._fields_managers if self.has_fields(live) else ours
+        held = [manager for manager in managers if managed.owned_by(manager) is not None]
+        for manager in held:
+            self._cluster.apply_cache.forget_write(key, manager)
+            try:
+                released = await self._cluster.apply(bare, field_manager=manager, force=True)
+                if self._owner.is_object(key):
+                    self._context.owner_changed(released)
+            except OcfError as error:
+                if isinstance(error, ConflictError | NotFoundError) and not await self._exists(key, metadata["uid"]):
+                    return False
+                raise self._failed(f"release the fields of resource {key}", key, error) from error
+        return bool(held)
+
+    async def _exists(self, key: ObjectKey, uid: str) -> bool:
+        try:
+            return bool((await self._cluster.get(key))["metadata"].get("uid") == uid)
+        except NotFoundError:
+            return False
+
     async def is_left_to_kubernetes(self, live: Manifest) -> bool:
         """Return whether the namespace of an object is being deleted.
 
@@ -96,8 +162,10 @@ class OwnedObjectDeleter:
         key = ObjectKey.of(live)
         if key.namespace and key.namespace not in self._ending:
             try:
+                # Admission knows that a namespace ends, and runs before the API server finds that the object exists.
                 await self._cluster.create(sendable(live), field_manager=self._manager, dry_run=True)
             except OcfError as error:
+                # Any other rejection, also for lack of the right to create, says nothing about the namespace.
                 self._ending[key.namespace] = is_namespace_ending(error)
         return self._ending.get(key.namespace, False)
 
@@ -122,6 +190,18 @@ class OwnedObjectDeleter:
         managers = sorted({entry.manager.name for entry in ManagedFields.of(live).entries})
         return f"created again repeatedly by {', '.join(managers) or 'another client'}", rest
 
+    def holds(self, live: Manifest) -> bool:
+        """Return whether our finalizer holds an object for a clean-up."""
+        return hold_finalizer(self._owner.operator) in finalizers_of(live)
+
+    async def release(self, live: Manifest) -> None:
+        """Remove our finalizer from an object that is being deleted, and that no clean-up needs."""
+        key = ObjectKey.of(live)
+        try:
+            await release_object(self._cluster, key, self._owner.operator, self._owner.foreign_controller)
+        except OcfError as error:
+            raise self._failed(f"release resource {key}", key, error) from error
+
     async def delete(self, live: Manifest, propagation: Propagation = Propagation.BACKGROUND) -> None:
         """Delete an object in the version that was read; do nothing if it was deleted meanwhile.
 
@@ -133,8 +213,9 @@ class OwnedObjectDeleter:
         cache.forget_write(key, self._manager)
         version: str | None = metadata["resourceVersion"]
         try:
-            if hold_finalizer(self._owner.operator) in finalizers_of(live):
+            if self.holds(live):
                 await release_object(self._cluster, key, self._owner.operator, self._owner.foreign_controller)
+                # That was a write of our own; the uid still protects a new object of this name.
                 version = None
             as_read = Preconditions(uid=metadata["uid"], resource_version=version)
             await self._cluster.delete(key, DeleteOptions(preconditions=as_read, propagation=propagation))
@@ -147,23 +228,11 @@ class OwnedObjectDeleter:
         last = cache.last_write(key, self._deletes)
         cache.note_write(key, self._deletes, written(last, DELETED, self._context.elapsed))
 
-    async def delete_for_recreation(self, live: Manifest, desired: Manifest) -> None:
-        """Delete an object, so that a later reconcile creates the desired one.
-
-        Raises:
-            ConfigError: If the object does not belong to the component.
-            OcfError: If the API server would not accept the new object, or the delete fails; then nothing is deleted.
-        """
-        kept = self.reason_to_keep(live)
-        if kept:
-            raise ConfigError(f"{ObjectKey.of(live)} is not deleted to be created again: {kept}")
-        # The API server validates an object before it looks for one of the same name, so it accepts the new one.
-        with suppress(AlreadyExistsError):
-            await self._cluster.create(desired, field_manager=self._manager, dry_run=True)
-        await self.delete(live)
-
     async def orphan(self, live: Manifest) -> bool:
-        """Remove our owner reference from an object, and keep everything else in it; return whether it had one."""
+        """Remove our owner reference and our label from an object, and keep all else in it; return whether it had one.
+
+        Without the label, it is not deleted with the owner.
+        """
         key = ObjectKey.of(live)
         try:
             return await retry_on_conflict(lambda: self._cluster.get(key), self._orphan, live=live)
@@ -173,59 +242,18 @@ class OwnedObjectDeleter:
             raise self._failed(f"orphan resource {key}", key, error) from error
 
     async def _orphan(self, live: Manifest) -> bool:
-        if not self._owner.references(live):
+        metadata: Manifest = {"resourceVersion": live["metadata"]["resourceVersion"]}
+        if self._owner.references(live):
+            metadata["ownerReferences"] = self._owner.disowned(live)["metadata"].get("ownerReferences")
+        if self.is_deleted_with_owner(live):
+            metadata["labels"] = {self._owner.mark: None}
+        if len(metadata) == 1:
             return False
         # A patch, because an apply would also remove every field that it does not contain.
-        others = self._owner.disowned(live)["metadata"].get("ownerReferences")
-        patch = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}}
+        patch = {"metadata": metadata}
         options = PatchOptions(patch_type=PatchType.MERGE, field_manager=self._manager)
         await self._cluster.patch(ObjectKey.of(live), patch, options)
         return True
 
     def _failed(self, what: str, key: ObjectKey, error: OcfError) -> ReconcileError:
         return ReconcileError(self._component, f"failed to {what}: {error}", resource=str(key))
-
-
-def immutable_fields(error: OcfError) -> tuple[str, ...]:
-    """Return the fields of a rejected update that cannot be changed; none if anything else is invalid as well.
-
-    Example:
-        >>> from ocf.errors import StatusCause
-        >>> causes = (StatusCause("FieldValueInvalid", "Invalid value: {}: field is immutable", "spec.selector"),)
-        >>> immutable_fields(InvalidError("invalid", causes=causes))
-        ('spec.selector',)
-    """
-    if not isinstance(error, InvalidError) or not all(_TEXTS.search(cause.message) for cause in error.causes):
-        return ()
-    return tuple(dict.fromkeys(cause.field for cause in error.causes))
-
-
-def immutable_problem(error: ApiError, changed: Iterable[str], *, quotes: bool = True) -> str:
-    """Return the text for an author who changes fields that cannot be changed.
-
-    Args:
-        error: The rejection.
-        changed: Paths of all that the apply changes; the text has those that are part of a rejected field.
-        quotes: Whether the text may have sentences of the API server.
-    """
-    fields = immutable_fields(error)
-    below = tuple(f"{field}{mark}" for field in fields for mark in ".[")
-    parts = [path for path in changed if path.startswith(below)]
-    sentences = [_allowed(cause) for cause in error.causes if cause.reason == ErrorType.FORBIDDEN] if quotes else []
-    details = [*dict.fromkeys(sentences), *([f"this apply changes {_shown(parts)}"] if parts else [])]
-    detail = f" ({'; '.join(details)})" if details else ""
-    return (
-        f"{', '.join(fields)} cannot be changed in the existing object{detail}: "
-        "keep the value, give the resource another name, or register it with recreate_on_immutable_change, which "
-        "deletes the object with its dependents and its data, and creates it again"
-    )
-
-
-def _allowed(cause: StatusCause) -> str:
-    """Return the server's sentence about what may change, without the difference of the values that may follow it."""
-    return cause.message.removeprefix(f"{ErrorType.FORBIDDEN.words}: ").partition("\n")[0].strip()
-
-
-def _shown(paths: list[str]) -> str:
-    more = len(paths) - _MOST_PATHS
-    return ", ".join(paths[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")

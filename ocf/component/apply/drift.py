@@ -13,28 +13,37 @@ kinds are compared as JSON. A value that the server is known to store differentl
 
 from __future__ import annotations
 
+import marshal
+from hashlib import blake2b
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.component.model.ownership import uid_of, version_of
 from ocf.component.status.results import Drift
+from ocf.concepts import ApplyOperation
 from ocf.concepts.recorder import Why
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
+from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import FieldPath, format_path
 from ocf.schema.admission import admitted
-from ocf.schema.builtin import ANYTHING, ListType, MapType, StructType, Type
+from ocf.schema.builtin import ANYTHING, ListType, MapType, StructType, Type, builtin_resource, custom_object
 from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
 if TYPE_CHECKING:
+    from ocf.cluster import ApplyCache
     from ocf.cluster.apply_cache import Rewrites
+    from ocf.objects import ObjectKey
 
-__all__ = ["find_drift", "is_stored_as_sent"]
+__all__ = ["Comparison", "applied_operation", "digest", "find_drift", "is_stored_as_sent"]
 
 # Identifying fields, which the API server never lists in managedFields.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
 _IDENTITY_METADATA: Final = frozenset({"name", "namespace"})
 _ABSENT: Final = object()
+_SET_BY_SERVER: Final = frozenset({"generation", "managedFields", "resourceVersion"})
+_NO_CONTENT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def find_drift(
@@ -210,3 +219,71 @@ def _index_of(key: Manifest, live: Any) -> int | None:
         if isinstance(item, dict) and key.items() <= item.items():
             return found_at
     return None
+
+
+def applied_operation(before: Manifest | None, after: Manifest) -> ApplyOperation:
+    """Return what an apply did; changes of the status and of server-set metadata do not count."""
+    if before is None:
+        return ApplyOperation.CREATED
+    return ApplyOperation.NONE if _content(before) == _content(after) else ApplyOperation.UPDATED
+
+
+def _content(manifest: Manifest) -> tuple[Any, Any]:
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _SET_BY_SERVER}
+    return metadata, {key: value for key, value in manifest.items() if key not in _NO_CONTENT}
+
+
+class Comparison:
+    """Compares desired states of one object with its live state, by what one field manager owns."""
+
+    def __init__(self, cache: ApplyCache, key: ObjectKey, manager: str) -> None:
+        self._cache = cache
+        self._key = key
+        self._manager = manager
+
+    def is_in_sync(self, live: Manifest, intent: bytes) -> bool:
+        """Return whether an object was in sync with a desired state in this version."""
+        return bool(intent) and self._cache.is_in_sync(uid_of(live), self._manager, version_of(live), intent)
+
+    def mark_in_sync(self, live: Manifest, intent: bytes) -> None:
+        """Remember that an object is in sync with a desired state in this version."""
+        uid, version = uid_of(live), version_of(live)
+        if intent and uid and version:
+            self._cache.mark_in_sync(uid, self._manager, version, intent)
+
+    def drift(self, desired: Manifest, live: Manifest) -> list[Drift]:
+        """Return what an apply would change, by what is known of how the API server stores values."""
+        rewrites = self._cache.rewrites(uid_of(live), self._manager)
+        return find_drift(desired, live, manager=self._manager, rewrites=rewrites, kind=self._kind)
+
+    def remember(self, desired: Manifest, answer: Manifest, defaults: Rewrites, *, repeated: bool) -> None:
+        """Remember the values that the server stored differently from how they were sent.
+
+        Args:
+            defaults: Defaults of fields that are cleared.
+            repeated: Whether the same was applied before.
+        """
+        kind = self._kind
+        rewrites: Rewrites = {}
+        # If the same was applied before, the ownership of fields may be what differs, too.
+        if repeated or not is_stored_as_sent(desired, answer, custom_object() if kind is ANYTHING else kind):
+            found = find_drift(desired, answer, manager=self._manager, rewrites={}, kind=kind)
+            rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
+        self._cache.remember(uid_of(answer), self._manager, {**rewrites, **defaults})
+
+    @property
+    def _kind(self) -> Type:
+        builtin = builtin_resource(*split_api_version(self._key.api_version), self._key.kind)
+        return ANYTHING if builtin is None else builtin.type
+
+
+def digest(*content: Any) -> bytes:
+    """Return a digest of what an apply depends on beside the live object, such as the desired object.
+
+    Empty if a resource of the user's own renders values that are not JSON.
+    """
+    try:
+        # Version 2 has no object references, so equal manifests with equal key order give equal bytes.
+        return blake2b(marshal.dumps(content, 2), digest_size=16).digest()
+    except ValueError:
+        return b""

@@ -42,7 +42,15 @@ from ocf.objects.paths import get_field, with_field
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
 
-__all__ = ["BEFORE_SUSPENSION", "DesiredStates", "FieldHandover", "Handover", "plan_handover", "with_saved_values"]
+__all__ = [
+    "BEFORE_SUSPENSION",
+    "DesiredStates",
+    "FieldHandover",
+    "Handover",
+    "plan_handover",
+    "saved_values",
+    "with_saved_values",
+]
 
 BEFORE_SUSPENSION: Final = f"{PREFIX}/before-suspension"
 """Annotation that holds, as JSON by field path, the values that a suspension replaced."""
@@ -80,14 +88,17 @@ class FieldHandover:
 
     async def with_saved_values(self, suspended: Manifest, running: Manifest, live: Manifest | None) -> Manifest:
         """Add to a suspended object the live values of the fields that only its suspension sets."""
-        states = await self._states(live, _saved_values(live))
+        states = await self._states(live, saved_values(live))
         set_here = [path for path in self._ignored if value_at(suspended, path) is not ABSENT]
         ignored = [(path, states.value(live, path)) for path in set_here]
+        if live is None:
+            # What is set once is a part of the running form of an object that is created.
+            live = running
         return with_saved_values(suspended, running, live, self._manager, ignored)
 
     async def is_due(self, live: Manifest, desired: Manifest) -> bool:
         """Return whether fields are handed over before the object is applied."""
-        return await self._plan_handover(live, desired, _saved_values(live)) is not None
+        return await self._plan_handover(live, desired, saved_values(live)) is not None
 
     async def hand_over(
         self, live: Manifest | None, desired: Manifest, read: Callable[[], Awaitable[Manifest | None]]
@@ -107,7 +118,7 @@ class FieldHandover:
         """
         if live is None:
             return None, ()
-        saved = _saved_values(live)
+        saved = saved_values(live)
         for tries_left in reversed(range(_TRIES)):
             plan = await self._plan_handover(live, desired, saved)
             if plan is None:
@@ -118,7 +129,7 @@ class FieldHandover:
                 if not tries_left:
                     raise
                 live = await read()
-                saved = saved and _saved_values(live)
+                saved = saved and saved_values(live)
             except InvalidError as error:
                 if not saved or not _is_about_values(error):
                     raise
@@ -236,8 +247,8 @@ def plan_handover(
     return Handover(manifest, force=force, paths=tuple(map(path_label, values)))
 
 
-def _saved_values(live: Manifest | None) -> dict[str, Any]:
-    """Read the annotation; an invalid one counts as absent."""
+def saved_values(live: Manifest | None) -> dict[str, Any]:
+    """Return the values that a suspension has saved, by field; an invalid annotation counts as absent."""
     text = get_field(live, ("metadata", "annotations", BEFORE_SUSPENSION))
     try:
         values = json.loads(text, parse_constant=_reject) if isinstance(text, str) else {}
@@ -266,7 +277,7 @@ def with_saved_values(
     Returns:
         The object with the annotation; the same object if there is nothing to save.
     """
-    saved, managed = _saved_values(live), ManagedFields.of(live)
+    saved, managed = saved_values(live), ManagedFields.of(live)
     own = managed.owned_by(manager) or {}
     values = {path_label(path): _value(live, own, saved, path, fallback) for path, fallback in ignored}
     for path in _set_by_suspension(suspended, running, managed, [path for path, _ in ignored]):

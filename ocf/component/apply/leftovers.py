@@ -97,7 +97,6 @@ def record_kept(
     fields, managers = _held(kept, others)
     if fields:
         key = ObjectKey.of(answer)
-        note = (
-            f"{key.kind} '{key.name}' keeps {fields}, no longer declared, because {managers} has set it, too: {_REMEDY}"
-        )
+        why = f"no longer declared, because {managers} has set it, too: {_REMEDY}"
+        note = f"{owner.named(key)} keeps {fields}, {why}"
         context.recorder.happened(owner.event(key, "FieldsKept", note, action="Apply"))

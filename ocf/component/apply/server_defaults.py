@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ocf.component.apply.deleter import immutable_fields
 from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
+from ocf.component.apply.recreation import immutable_fields
 from ocf.component.apply.rejected_fields import field_steps, places
 from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest

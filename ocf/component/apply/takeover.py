@@ -10,7 +10,7 @@ There are three kinds of former writers:
 * Another component of the same owner: a resource moves by registering it there.
 * A component of an earlier owner of the same name, with another uid. An owner that was restored from a backup, or
   created again after its objects were orphaned, has a new uid, and the fields of the old one would stay for ever. That
-  the old one is gone is known if the object refers to it, or if no owner with this uid exists.
+  the old one is gone is known if the object refers to it, or if no owner with this uid exists that could have made it.
 * A field manager that the author names as former: `kubectl`, Helm, another operator. It is taken over once per object,
   which a label remembers, so that a user may change other fields with the same client afterwards. Its writes are
   usually updates, whose entries become that of an apply. Those of subresources, and the status, stay apart.
@@ -20,18 +20,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import ListOptions
 from ocf.component.apply.managed_fields_patch import OwnershipChange, change_ownership
 from ocf.component.model.former_managers import is_former, is_taken, taken_label
-from ocf.component.model.ownership import SECOND, Owner
+from ocf.component.model.ownership import CREATOR, SECOND, OtherUid, Owner, uid_of
 from ocf.component.status.results import Drift
 from ocf.concepts.recorder import Why
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import FieldManager, ManagedFields, ManagedFieldsEntry, is_apply, union
+from ocf.objects.managed_fields import (
+    FieldManager,
+    ManagedFields,
+    ManagedFieldsEntry,
+    as_applied,
+    is_apply,
+    union,
+)
 from ocf.objects.owned_paths import OwnedPath, dropped_fields, is_below, path_label
 from ocf.objects.paths import get_field
 
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["FormerWriters", "Takeover", "other_applier", "removed_fields", "takeover_event", "with_managers_renamed"]
 
 _APPLY: Final = "Apply"
+_PAGE: Final = 500
 _STATUS: Final = "f:status"
 
 
@@ -75,11 +83,13 @@ class FormerWriters:
         moved: Field managers of other components of the owner, and the name of ours that replaces each.
         earlier: The same of the components of earlier owners.
         named: The same of the field managers that the author has named.
+        is_shared: Whether owners of all namespaces may have made the object, of any name.
     """
 
     moved: Mapping[FieldManager, str] = field(default_factory=dict)
     earlier: Mapping[FieldManager, str] = field(default_factory=dict)
     named: Mapping[FieldManager, str] = field(default_factory=dict)
+    is_shared: bool = False
 
     @property
     def names(self) -> dict[FieldManager, str]:
@@ -116,6 +126,7 @@ class Takeover:
         self._component = component
         self._context = context
         self._owner = context.owned_by
+        self._creator = FieldManager(self._owner.field_manager(component, CREATOR), "Update", "")
         self._named = named
         self._unowned = unowned
         self._has_asked = False
@@ -127,6 +138,9 @@ class Takeover:
             FieldManager(name, _APPLY, ""): self._ours(is_second=is_second)
             for name, (_, is_second) in _others(live, self._component, self._context).items()
         }
+        # A create whose fields have not become ours, because the process ended.
+        if any(entry.manager == self._creator for entry in ManagedFields.of(live).entries):
+            moved[self._creator] = self._ours()
         earlier = self._owner.earlier_uids(live)
         controller = self._owner.foreign_controller(live, earlier)
         if controller:
@@ -135,12 +149,22 @@ class Takeover:
         named = self._find_named(live)
         found: dict[FieldManager, str] = {}
         for name in ManagedFields.of(live).appliers:
-            manager, other = FieldManager(name, _APPLY, ""), self._owner.other_uid_of(name)
+            manager = FieldManager(name, _APPLY, "")
+            other = self._owner.other_uid_of(name) or self._hashed(name, earlier)
             if other is None or manager in named:
                 continue
-            if other.uid in earlier or (self._is_exclusive(live) and await self._is_gone(other.uid)):
+            if other.uid in earlier or await self._is_gone(other.uid, live):
                 found[manager] = self._ours(is_second=other.is_second)
-        return FormerWriters(moved, found, named)
+        return FormerWriters(moved, found, named, is_shared=not self._is_exclusive(live))
+
+    def _hashed(self, name: str, earlier: Collection[str]) -> OtherUid | None:
+        """Return the uid and the part of a hashed field manager of an earlier owner to which the object refers."""
+        components = {self._component, *self._context.claims.components}
+        for uid in earlier:
+            of = replace(self._owner, uid=uid).component_of(name, components)
+            if of is not None:
+                return OtherUid(uid, of[1])
+        return None
 
     async def take(self, live: Manifest) -> tuple[Manifest | None, FormerWriters, Manifest]:
         """Take over the fields of all former writers, bound to the version that was read.
@@ -160,7 +184,8 @@ class Takeover:
             if not found.names:
                 return None
             labels = {taken_label(manager.name): "true" for manager in found.named}
-            return OwnershipChange(with_managers_renamed(ManagedFields.of(whole).manifests, found.names), labels)
+            entries = ManagedFields.of(whole).manifests
+            return OwnershipChange(with_managers_renamed(entries, found.names, made_by=self._creator), labels)
 
         after, changed = await change_ownership(self._context.cluster, live, self._ours(), decide)
         return after, found if changed else FormerWriters(), fields
@@ -194,15 +219,28 @@ class Takeover:
         namespace = self._owner.key.namespace
         return not self._unowned and (not namespace or live["metadata"].get("namespace") == namespace)
 
-    async def _is_gone(self, uid: str) -> bool:
-        """Return whether it is certain that no owner with a uid exists in the namespace of this one."""
+    async def _is_gone(self, uid: str, live: Manifest) -> bool:
+        """Return whether it is certain that no owner with a uid exists that may have made an object."""
         if not self._has_asked:
             self._has_asked = True
-            key, options = self._owner.key, ListOptions(namespace=self._owner.key.namespace)
             with suppress(ForbiddenError):
-                found = await self._context.unobserved.list(key.api_version, key.kind, options)
-                self._alive = frozenset(str(one["metadata"]["uid"]) for one in found.items)
+                self._alive = frozenset(uid_of(one) for one in await self._possible_owners(live))
         return self._alive is not None and uid not in self._alive
+
+    async def _possible_owners(self, live: Manifest) -> list[Manifest]:
+        key, context = self._owner.key, self._context
+        if self._is_exclusive(live):
+            options = ListOptions(namespace=key.namespace, metadata_only=True)
+            return [*(await context.unobserved.list(key.api_version, key.kind, options)).items]
+        # An operator of some namespaces does not watch all, and may not read them either.
+        found: list[Manifest] = []
+        page = ListOptions(limit=_PAGE)
+        while True:
+            answer = await context.pages.list(key.api_version, key.kind, page)
+            found += answer.items
+            if not answer.continue_token:
+                return found
+            page = replace(page, continue_token=answer.continue_token)
 
 
 def removed_fields(
@@ -220,23 +258,30 @@ def removed_fields(
     return [path_label(path) for path in dropped if get_field(kept, path) is None]
 
 
-def takeover_event(owner: Owner, live: Manifest, found: FormerWriters, removed: Sequence[str]) -> Event:
+def takeover_event(owner: Owner, live: Manifest, managers: Sequence[str], removed: Sequence[str]) -> Event:
     """Return the event about fields that were taken over.
 
     Args:
+        managers: The field managers from which they were taken.
         removed: Those that the next apply removes, because the component does not declare them.
     """
     key = ObjectKey.of(live)
-    names = ", ".join(found.strangers)
+    names = ", ".join(managers)
     fields = f", removed as not declared: {', '.join(removed)}" if removed else ""
-    note = f"Fields of {key.kind} '{key.name}' taken over from {names}{fields}"
+    note = f"Fields of {owner.named(key)} taken over from {names}{fields}"
     return owner.event(key, "FieldsTakenOver", note, action="TakeOver")
 
 
-def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[FieldManager, str]) -> list[Manifest]:
+def with_managers_renamed(
+    entries: Sequence[Manifest], names: Mapping[FieldManager, str], *, made_by: FieldManager | None = None
+) -> list[Manifest]:
     """Return entries of `managedFields` with those of some managers as applies under new names.
 
     If there is an apply of the new name already, it gets the fields of both. The status stays with an update.
+
+    Args:
+        made_by: That of our own create, of which all that an apply would not have recorded is dropped: the next apply
+            may have nothing to change, and would not do so.
 
     Example:
         >>> def entry(manager: str, operation: str = "Apply", **fields: Any) -> Manifest:
@@ -253,7 +298,9 @@ def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[FieldManag
             continue
         if _STATUS in entry.fields:
             kept.append({**entry.manifest, "fieldsV1": {_STATUS: entry.fields[_STATUS]}})
-        ours = {"manager": names[entry.manager], "operation": _APPLY, "fieldsV1": _without_status(entry)}
+        fields = _without_status(entry)
+        fields = as_applied(fields) if entry.manager == made_by else fields
+        ours = {"manager": names[entry.manager], "operation": _APPLY, "fieldsV1": fields}
         moved.append({**entry.manifest, **ours})
     renamed: list[Manifest] = []
     applies: dict[str, int] = {}

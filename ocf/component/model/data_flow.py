@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.concepts import Data
 
-__all__ = ["DataFlow", "data_flows", "data_problems", "independence_problems"]
+__all__ = ["DataFlow", "data_flows", "data_problems", "independence_problems", "rollout_problems"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +83,18 @@ def independence_problems(component: str, entries: Sequence[Registration]) -> It
         for cell in read.intersection(filter(None, _writes(entry))):
             reason = f'produces data "{cell.name}", for which others wait'
             yield f'resource "{entry.identity}" in component "{component}" is independent, but {reason}'
+
+
+def rollout_problems(component: str, entries: Sequence[Registration]) -> Iterator[str]:
+    """Yield members of rollouts that report no status, or that read data of each other."""
+    members = [(entry, rollout) for entry in entries if (rollout := entry.options.rollout) is not None]
+    for entry, rollout in members:
+        place = f'resource "{entry.identity}" in component "{component}" cannot be in a rollout'
+        if not (entry.alive or entry.operational or entry.completable):
+            yield f"{place}: it reports no status to wait for; register it with with_resource"
+        filled = {cell for other, same in members if same is rollout for cell in other.cells_filled}
+        for cell in sorted(entry.cells_read & filled, key=lambda one: one.name):
+            yield f'{place}: it reads data "{cell.name}" of another member, and members may be changed in any order'
 
 
 def _reached(entries: Sequence[Registration]) -> Iterator[Registration]:

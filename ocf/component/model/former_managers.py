@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -35,20 +35,38 @@ def is_former(manager: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(manager, pattern) for pattern in patterns)
 
 
-def pattern_problems(patterns: Sequence[str]) -> Iterator[str]:
-    """Yield why field managers cannot be named in this way."""
-    given: object = patterns
-    if isinstance(given, str):
-        yield f'former_managers must be a list of field managers, such as ["{given}"], not a text'
+def pattern_problems(
+    patterns: object,
+    *,
+    option: str = "former_managers",
+    one: str = "field manager",
+    example: str = "kubectl-client-side-apply",
+    separators: str = "",
+) -> Iterator[str]:
+    """Yield why something cannot be named in this way.
+
+    Args:
+        patterns: The names and patterns, as the author gives them.
+        option: The name of the option.
+        one: What is named.
+        example: The name of such a one.
+        separators: Characters that each of the names has, so that a pattern with them may still match all.
+    """
+    if isinstance(patterns, str):
+        yield f'{option} must be a list of {one}s, such as ["{patterns}"], not a text'
         return
-    for pattern in patterns:
-        each: object = pattern
+    if not isinstance(patterns, Iterable):
+        yield f"{option} must be a list of {one}s, got {patterns!r:.60}"
+        return
+    for each in patterns:
         if not isinstance(each, str) or not each:
-            yield f"former_managers must be names or patterns of field managers, got {each!r:.60}"
-        elif not each.strip("*?"):
+            yield f"{option} must be names or patterns of {one}s, got {each!r:.60}"
+        elif set("[]") & set(each):
+            yield f'{option}: "{each}" must be a name, or a pattern with the wildcards * and ?, without [ and ]'
+        elif not each.strip(f"*?{separators}"):
             yield (
-                f'former_managers: the pattern "{each}" matches every field manager, those of running controllers '
-                'included: name the former ones, for example "kubectl-client-side-apply"'
+                f'{option}: the pattern "{each}" matches every {one}, those of running controllers included: name the '
+                f'former ones, for example "{example}"'
             )
 
 

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ocf.concepts.recorder import Event
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
-from ocf.objects.manifest import SERVER_METADATA, split_api_version
+from ocf.objects.manifest import PREFIX, SERVER_METADATA, split_api_version
 from ocf.objects.owner_references import controller_of
 from ocf.objects.paths import get_field
 
-__all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "finalizers_of", "is_ending", "sendable", "status_of"]
+__all__ = [
+    "CREATOR",
+    "DEFAULT_OPERATOR",
+    "FIELDS",
+    "SECOND",
+    "Mark",
+    "OtherUid",
+    "Owner",
+    "finalizers_of",
+    "is_ending",
+    "sendable",
+    "status_of",
+    "uid_of",
+    "version_of",
+]
 
 # Length of a SHA-256 in hex.
 _HASHED: Final = 64
@@ -22,8 +37,28 @@ _HASHED: Final = 64
 DEFAULT_OPERATOR: Final = "ocf"
 """Name of the operator of a reconcile that names none."""
 
+CREATOR: Final = "create"
+"""Last part of the name of the field manager that creates objects which must not exist; its fields become ours."""
+
 SECOND: Final = "left"
 """Last part of the name of a component's second field manager, which holds values that are handed over."""
+
+
+FIELDS: Final = "fields"
+"""Last part of the name of the writer of a component that sets single fields in objects of other writers.
+
+It is not the component's own, so that no object counts as applied by the component, and may be deleted by it, because
+of such fields.
+"""
+
+
+class Mark(StrEnum):
+    """What becomes of an object without a reference to its owner when the owner is deleted; the value of a label."""
+
+    OBJECT = "object"
+    """It is deleted."""
+    FIELDS = "fields"
+    """The fields that the component has set in it are released."""
 
 
 class OtherUid(NamedTuple):
@@ -41,6 +76,7 @@ class Owner:
         owners: Group, kind and name of the objects that it refers to as its own owners.
         operator: Name of the operator that reconciles it. Several operators may reconcile one owner: the name is part
             of everything that shows which of them has written something.
+        version: Its resource version, which is not part of its identity.
     """
 
     key: ObjectKey
@@ -48,6 +84,7 @@ class Owner:
     generation: int = 0
     owners: frozenset[tuple[str, str, str]] = frozenset()
     operator: str = DEFAULT_OPERATOR
+    version: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, manifest: Manifest, operator: str = DEFAULT_OPERATOR) -> Owner:
@@ -62,15 +99,55 @@ class Owner:
             (split_api_version(str(one.get("apiVersion")))[0], str(one.get("kind")), str(one.get("name")))
             for one in references
         )
-        return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)), owners, operator)
+        generation = int(get_field(manifest, ("metadata", "generation"), 0))
+        version = str(get_field(manifest, ("metadata", "resourceVersion"), ""))
+        return cls(key, uid, generation, owners, operator, version)
 
     def event(self, resource: ObjectKey, reason: str, note: str, *, action: str) -> Event:
         """Return an event of type Normal on this owner, about an object."""
-        return Event(owner=self.key, owner_uid=self.uid, resource=resource, reason=reason, action=action, note=note)
+        return Event(
+            owner=self.key,
+            owner_uid=self.uid,
+            owner_version=self.version,
+            resource=resource,
+            reason=reason,
+            action=action,
+            note=note,
+        )
+
+    def named(self, key: ObjectKey) -> str:
+        """Return how an event on this owner names an object: with its namespace if that is not the owner's.
+
+        Example:
+            >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee")
+            >>> owner.named(ObjectKey("v1", "Secret", "login", "shop"))
+            "Secret 'login'"
+            >>> owner.named(ObjectKey("v1", "Secret", "login", "west"))
+            "Secret 'west/login'"
+        """
+        elsewhere = key.namespace not in {"", self.key.namespace}
+        return f"{key.kind} '{f'{key.namespace}/' if elsewhere else ''}{key.name}'"
 
     def is_object(self, key: ObjectKey) -> bool:
         """Return whether a key is that of this owner, in any version of its API."""
         return key.name == self.key.name and key.unversioned == self.key.unversioned
+
+    @property
+    def mark(self) -> str:
+        """The label by which objects are found that cannot refer to this owner; other owners have other ones.
+
+        Example:
+            >>> Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee", operator="shops").mark
+            'shops.ocf.dev/for-c0ffee'
+        """
+        return f"{self.operator}.{PREFIX}/for-{self.uid}"
+
+    def marked(self, manifest: Manifest, mark: Mark | None) -> Manifest:
+        """Return the object with the label by which it is found; unchanged for None, and the owner itself."""
+        if mark is None or self.is_object(ObjectKey.of(manifest)):
+            return manifest
+        labels = {**(manifest["metadata"].get("labels") or {}), self.mark: str(mark)}
+        return {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
 
     def can_own(self, key: ObjectKey) -> bool:
         """Return whether an object can refer to this owner: one in a namespace owns no cluster-scoped object."""
@@ -228,6 +305,16 @@ def status_of(live: Manifest) -> Manifest:
 def is_ending(owner: Manifest) -> bool:
     """Return whether an owner is being deleted."""
     return get_field(owner, ("metadata", "deletionTimestamp")) is not None
+
+
+def uid_of(live: Manifest) -> str:
+    """Return the uid of an object; empty if it has none."""
+    return str(live["metadata"].get("uid", ""))
+
+
+def version_of(live: Manifest) -> str:
+    """Return the resource version of an object; empty if it has none."""
+    return str(live["metadata"].get("resourceVersion", ""))
 
 
 def finalizers_of(owner: Manifest) -> list[str]:

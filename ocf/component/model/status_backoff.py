@@ -194,7 +194,7 @@ def _other_writer(live: Manifest, owner: Owner) -> str:
     if not found:
         # The API server does not track an object that was created without a field, such as a Node with only a name.
         return "by a writer that the managedFields of the owner do not name"
-    entries = [one for one in found if one.manager.subresource == "status"]
+    entries = [one for one in found if one.manager.subresource == "status" or one.owns(("status",))]
     others = [one for one in entries if one.manager.name != ours]
     last = max(others, key=lambda one: one.time, default=None)
     if last is None:

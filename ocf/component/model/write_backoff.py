@@ -231,12 +231,16 @@ def revert_message(live: Manifest, manager: str, owner: ObjectKey, cache: ApplyC
     if "/" not in other:
         return text
     last = cache.last_write(ObjectKey.of(live), other)
-    known = f" for {last.owner}" if last is not None and last.owner else ""
-    return f'{text}{known}, and not by "{manager}" for {_name(owner)}'
+    theirs = last.owner if last is not None else None
+    # Owners of two groups may have the same kind and name.
+    is_alike = theirs is not None and theirs.unversioned != owner.unversioned and _name(theirs) == _name(owner)
+    known = f" for {_name(theirs, group=is_alike)}" if theirs is not None else ""
+    return f'{text}{known}, and not by "{manager}" for {_name(owner, group=is_alike)}'
 
 
-def _name(owner: ObjectKey) -> str:
-    return " ".join((owner.kind, "/".join(filter(None, (owner.namespace, owner.name)))))
+def _name(owner: ObjectKey, *, group: bool = False) -> str:
+    kind = f"{owner.kind}.{owner.group}".rstrip(".") if group else owner.kind
+    return " ".join((kind, "/".join(filter(None, (owner.namespace, owner.name)))))
 
 
 def is_older(version: str, last: LastWrite) -> bool:
@@ -276,6 +280,4 @@ def written(
                 reverts[name] = one._replace(at=elapsed)
             elif _may_continue(last, name, elapsed):
                 reverts[name] = one
-    return LastWrite(
-        desired_hash, elapsed, version, reverts, budgets=budgets, owner=_name(owner) if owner is not None else ""
-    )
+    return LastWrite(desired_hash, elapsed, version, reverts, budgets=budgets, owner=owner)

@@ -70,6 +70,9 @@ class DependsOn:
     async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
         """Check the owner's condition as staged or stored."""
         found = find_condition(context.status.get("conditions"), self.condition_type)
+        unpublished = context.unpublished.get(self.condition_type)
+        if found is None and unpublished is not None:
+            found = unpublished.to_manifest()
         if found is None:
             owner = context.owned_by.key
             missing = f'Condition "{self.condition_type}" not found on {owner.kind}/{owner.name}'

@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ocf.component.status.results import DRY_RUN
 from ocf.concepts import ApplyOperation, Attempt
 from ocf.concepts.recorder import Why
 
 if TYPE_CHECKING:
-    from ocf.component.apply.applier import ApplyResult
+    from ocf.component.apply.apply_result import ApplyResult
     from ocf.component.context import ReconcileContext
     from ocf.component.model.registration import Registration
     from ocf.objects import ObjectKey
 
-__all__ = ["RECREATED", "Reporter"]
-
-RECREATED: Final = "to be created again, because a changed field is immutable"
-"""Why an object was deleted, as it follows "deleted" in its event."""
+__all__ = ["Reporter"]
 
 _log: Final = logging.getLogger("ocf.component")
 _EVENT_ACTIONS: Final = {ApplyOperation.CREATED: "Create", ApplyOperation.UPDATED: "Update"}
@@ -44,11 +43,16 @@ class Reporter:
     def applied(self, entry: Registration, applied: ApplyResult) -> None:
         """Report the writes of an apply."""
         key, operation = entry.key, applied.operation
+        if applied.why in {Why.NOT_ADOPTED, Why.NOT_OURS}:
+            # All that is written in such an object is the release of fields.
+            if applied.writes:
+                self.released(key, "because the component does not take the object over")
+            return
         reasons = "; ".join(map(str, applied.reasons))
         self._emit(logging.INFO, "%s %s: %s", operation.lower(), key, reasons, resource=str(key))
         if operation is ApplyOperation.NONE:
             return
-        note = f"{operation} {key.kind} '{key.name}'"
+        note = f"{operation} {self._context.owned_by.named(key)}"
         self._record(key, f"{operation}{key.kind}", _EVENT_ACTIONS[operation], note)
         owner = self._context.owned_by.key
         if owner.namespace and not key.namespace and not entry.options.unowned:
@@ -66,6 +70,28 @@ class Reporter:
         note = f"Resource {key} orphaned: owner reference removed"
         self._emit(logging.INFO, "%s", note, resource=str(key))
         self._record(key, "ResourceOrphaned", "Orphan", note)
+
+    def released(self, key: ObjectKey, why: str) -> None:
+        """Report that the fields were released that the component had set in an object of another writer."""
+        note = f"Fields of {key} released {why}"
+        self._emit(logging.INFO, "%s", note, resource=str(key))
+        self._record(key, "FieldsReleased", "Release", note)
+
+    def external(self, entry: Registration, action: str, why: str, *, warning: bool = False) -> None:
+        """Report what was done with an external resource, or, as a warning, why a call failed."""
+        key = entry.key
+        note = f"Call for {key} failed: {why}" if warning else f"External resource {key} {why}"
+        reason = "ExternalCallFailed"
+        if action in {"Create", "Update"}:
+            reason, note = f"{action}d{key.kind}", f"{action}d {key.kind} '{key.name}'"
+        elif action == "Delete":
+            reason, note = "ResourceDeleted", f"Resource {key} deleted {why}"
+        elif not warning:
+            reason = f"Resource{action}ed"
+        self._emit(logging.WARNING if warning else logging.INFO, "%s", note, resource=str(key))
+        owner = self._context.owned_by
+        event = owner.event(owner.key, reason, note, action=action)
+        self._context.recorder.happened(replace(event, type="Warning") if warning else event)
 
     def kept(self, key: ObjectKey, why: str) -> None:
         """Report that an object was not deleted, because another controller or user made it."""
@@ -117,4 +143,4 @@ class Reporter:
                 "condition": self._condition,
                 "owner": str(self._context.owned_by.key),
             }
-            _log.log(level, text, *args, extra=common | fields)
+            _log.log(level, f"{DRY_RUN if self._context.dry_run else ''}{text}", *args, extra=common | fields)

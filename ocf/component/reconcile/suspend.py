@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from ocf.cluster import Propagation
 from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
-from ocf.component.model.resource_options import Lifecycle
+from ocf.component.model.resource_options import Lifecycle, Writes
+from ocf.component.reconcile.external import ExternalApplier
 from ocf.component.reconcile.loop import (
-    ReconcileRun,
-    blocking_controller,
-    outcome_attributes,
+    MakeWay,
     raise_all,
     reconcile_one,
-    resource_span,
 )
-from ocf.component.reconcile.reporter import RECREATED
-from ocf.component.status.results import Action, ResourceOutcome
-from ocf.concepts import Data, StatusReport, SuspensionStatus
+from ocf.component.reconcile.once import OnceRun
+from ocf.component.reconcile.run import ReconcileRun
+from ocf.component.status.results import Action, ResourceOutcome, outcome_attributes, resource_span
+from ocf.concepts import AliveStatus, Data, StatusReport, SuspensionStatus
 from ocf.concepts.recorder import Why
 from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import NotReadyError, ReconcileError
@@ -38,27 +38,32 @@ if TYPE_CHECKING:
 
 __all__ = ["suspend"]
 
+_RUN_FINISHED: Final = StatusReport(SuspensionStatus.SUSPENDED, "Its run has finished.")
+
 
 async def suspend(
-    entries: Sequence[Registration], run: ReconcileRun, *, was_applied: bool = False
+    entries: Sequence[Registration], run: ReconcileRun, make_way: MakeWay, *, was_applied: bool = False
 ) -> list[ResourceOutcome]:
     """Suspend every resource that can be suspended, without asking its guard.
 
     Args:
         entries: The managed and read-only resources, scalers first.
         run: The reconcile.
+        make_way: Called before a resource is suspended.
         was_applied: Whether an earlier reconcile of this suspension has applied the suspended form of all of them.
 
     Raises:
         ReconcileError: With every error, after all other resources were suspended.
     """
-    suspension = _Suspension(run, was_applied)
+    suspension = _Suspension(run, make_way, was_applied)
     needed = _needed_data(entries)
     outcomes: list[ResourceOutcome] = []
     errors: list[ReconcileError] = []
     for entry in entries:
         try:
-            if _is_suspended(entry) and entry.suspendable is not None:
+            if entry.external is not None:
+                outcomes += await _suspend_external(entry, suspension, needed)
+            elif _is_suspended(entry) and entry.suspendable is not None:
                 with spanning(resource_span, entry.key):
                     outcomes.append(await _suspend_one(entry, entry.suspendable, suspension))
                     annotate_span(outcome_attributes, outcomes[-1])
@@ -75,16 +80,23 @@ class _Suspension:
     """One reconcile of a suspended component.
 
     Args:
+        make_way: Called before a resource is suspended.
         was_applied: Whether an earlier reconcile of this suspension has applied the suspended forms.
         missing: Why data is missing, one text per resource that should have provided it.
     """
 
     run: ReconcileRun
+    make_way: MakeWay
     was_applied: bool
     missing: list[str] = field(default_factory=list)
 
 
 def _is_suspended(entry: Registration) -> bool:
+    """Return whether a suspension changes an object: not one that is only created, nor one of others."""
+    if entry.external is not None:
+        return entry.options.lifecycle is Lifecycle.MANAGED and entry.external.suspended is not None
+    if entry.options.writes is not Writes.ALL:
+        return False
     return entry.options.lifecycle is Lifecycle.MANAGED and entry.suspendable is not None
 
 
@@ -113,13 +125,28 @@ async def _provide(entry: Registration, suspension: _Suspension) -> list[Resourc
     if not is_ours:
         suspension.missing.append(entry.identity)
         return []
-    outcome, _ = await reconcile_one(entry, run)
+    outcome, _ = await reconcile_one(entry, run, suspension.make_way)
     if outcome.action is Action.BLOCKED:
         why = outcome.report.reason if outcome.report is not None else ""
         suspension.missing.append(f"{entry.identity} ({why})" if why else entry.identity)
         return []
     # It takes part with its data, and not with its health.
     return [replace(outcome, report=None)]
+
+
+async def _suspend_external(
+    entry: Registration, suspension: _Suspension, needed: set[Data[Any]]
+) -> list[ResourceOutcome]:
+    """Apply the suspended form of an external resource; one without is only read, if its data is needed."""
+    external = ExternalApplier(entry, suspension.run)
+    if _is_suspended(entry):
+        outcome = await external.apply(suspended=True)
+        return [replace(outcome, report=_external_report(outcome))]
+    if not needed.isdisjoint(entry.cells_filled):
+        outcome_read = await external.read_only()
+        if outcome_read is None or any(not cell.is_set for cell in entry.cells_filled):
+            suspension.missing.append(entry.identity)
+    return []
 
 
 async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension: _Suspension) -> ResourceOutcome:
@@ -130,7 +157,14 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
     deleter = OwnedObjectDeleter(run.component, run.context)
     with run.reporter.failures_attempted(entry):
         live = await managed.get()
-        done = _needs_nothing(entry, live, run, deletes=deletes)
+        once = OnceRun.of(entry, run)
+        past = await once.finished(live) if once is not None else None
+        # A finished run is left as it is: it does not run again when the component is resumed.
+        done = (
+            _finished(past)
+            or await _awaiting(entry, managed, live, suspension)
+            or _needs_nothing(entry, live, run, deletes=deletes)
+        )
         if done is not None:
             return done
         held = deleter.held_back(live) if deletes and live is not None else None
@@ -143,7 +177,15 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
                 why=Why.BACKING_OFF,
                 retry_after=held[1],
             )
-        outcome, live = await _suspended(entry, suspendable, managed, live, suspension)
+        if deletes and live is not None and await _goes_straight(managed, deleter, live):
+            report = await _status(entry, suspendable, live, run)
+            outcome = ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=report)
+        else:
+            outcome, live = await _suspended(entry, suspendable, managed, live, suspension)
+            past = await once.finished(live) if once is not None and live is not None else None
+            if past is not None:
+                # It has ended since it was read, so it is left as it is, too.
+                outcome, deletes = replace(outcome, report=_RUN_FINISHED, retry_after=past.retry_after), False
     if live is None:
         return outcome
     if entry.cells_filled:
@@ -152,17 +194,37 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
         return outcome
     if await deleter.is_left_to_kubernetes(live):
         return replace(outcome, report=_waiting_for_deletion(entry))
-    await deleter.delete(live)
+    propagation = entry.options.stopping_propagation
+    await deleter.delete(live, propagation)
     run.reporter.deleted(entry.key, "on suspension")
-    held = get_field(live, ("metadata", "finalizers"))
+    stays = propagation is Propagation.FOREGROUND or get_field(live, ("metadata", "finalizers"))
     return ResourceOutcome(
         resource=entry.identity,
         action=Action.DELETED,
-        report=_waiting_for_deletion(entry) if held else outcome.report,
+        report=_waiting_for_deletion(entry) if stays else outcome.report,
         writes=outcome.writes + 1,
         reasons=outcome.reasons,
         detail="suspended",
     )
+
+
+async def _awaiting(
+    entry: Registration, managed: Applier, live: Manifest | None, suspension: _Suspension
+) -> ResourceOutcome | None:
+    """Return the outcome of a scaler whose target another one, which is being deleted, still scales."""
+    awaited = await suspension.make_way(entry, managed, live)
+    if not awaited:
+        return None
+    report = StatusReport(SuspensionStatus.SUSPENDING, f"{entry.identity}: {awaited}")
+    return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=report)
+
+
+async def _goes_straight(managed: Applier, deleter: OwnedObjectDeleter, live: Manifest) -> bool:
+    """Return whether an object is deleted as it is: it is ours, and its suspension changes nothing in it.
+
+    What else has changed would be applied only to be deleted, and an error in it would keep the object.
+    """
+    return not deleter.reason_to_keep(live) and not await managed.is_changed_by_suspension()
 
 
 async def _suspended(
@@ -191,16 +253,18 @@ async def _suspended(
         ), live
     if applied.why is Why.NOT_ADOPTED:
         # As one that another owner controls: it is not the component's to suspend.
+        run.reporter.applied(entry, applied)
         kept = ResourceOutcome(
             resource=entry.identity,
             action=Action.KEPT,
             report=StatusReport(SuspensionStatus.SUSPENDED, applied.waiting),
+            writes=applied.writes,
             why=applied.why,
         )
         return kept, None
     if applied.waiting:
-        if applied.writes:
-            run.reporter.deleted(entry.key, RECREATED)
+        if applied.deleted_because:
+            run.reporter.deleted(entry.key, applied.deleted_because)
         return run.finished(entry, applied, StatusReport(SuspensionStatus.SUSPENDING, applied.waiting)), None
     if applied.writes:
         run.reporter.applied(entry, applied)
@@ -237,13 +301,18 @@ def _needs_nothing(
         return _absent(entry, f"Resource {entry.identity} already deleted.")
     # An object that another owner controls is never deleted, whatever the options.
     owner = run.context.owned_by
-    controller = owner.foreign_controller(live) if deletes else blocking_controller(entry, live, run)
+    controller = owner.foreign_controller(live) if deletes else run.blocking_controller(entry, live)
     if controller:
         report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")
         return ResourceOutcome(resource=entry.identity, action=Action.KEPT, report=report)
     if deletes and get_field(live, ("metadata", "deletionTimestamp")) is not None:
         return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_deletion(entry))
     return None
+
+
+def _finished(past: ResourceOutcome | None) -> ResourceOutcome | None:
+    """Return the outcome of a task whose run has finished, as one that is suspended."""
+    return past and replace(past, report=_RUN_FINISHED)
 
 
 def _absent(entry: Registration, reason: str) -> ResourceOutcome:
@@ -260,3 +329,11 @@ def _lacking_data(error: BaseException | None) -> NotReadyError | None:
 
 def _waiting_for_deletion(entry: Registration) -> StatusReport[SuspensionStatus]:
     return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {entry.identity} to be deleted.")
+
+
+def _external_report(outcome: ResourceOutcome) -> StatusReport[SuspensionStatus]:
+    """Return the report of an external resource whose suspended form was applied."""
+    report: Any = outcome.report
+    if report is None or report.status is AliveStatus.HEALTHY:
+        return StatusReport(SuspensionStatus.SUSPENDED)
+    return StatusReport(SuspensionStatus.SUSPENDING, report.reason or str(report.status))

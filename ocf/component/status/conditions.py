@@ -34,8 +34,10 @@ __all__ = [
     "converging_condition",
     "grace_is_over",
     "grace_remaining",
+    "since_transition",
     "stored_condition",
     "suspending_condition",
+    "waits_longer",
 ]
 
 _REASONS: Final = frozenset(Reason)
@@ -54,7 +56,8 @@ class Condition:
         status: Whether it is True; a component never reports Unknown.
         reason: Machine-readable reason.
         message: Human-readable message.
-        observed_generation: `metadata.generation` of the owner that was reconciled.
+        observed_generation: `metadata.generation` of the owner that was reconciled; 0 if it has none that counts
+            changes of its spec only, and the condition has no such field then.
         last_transition_time: Time of the last change of the status, RFC 3339.
     """
 
@@ -72,7 +75,7 @@ class Condition:
             "status": ConditionStatus.of(self.status).value,
             "reason": str(self.reason),
             "message": shortened_message(self.message),
-            "observedGeneration": self.observed_generation,
+            **({"observedGeneration": self.observed_generation} if self.observed_generation else {}),
             "lastTransitionTime": self.last_transition_time,
         }
 
@@ -181,11 +184,13 @@ class ResourceObservation:
         resource: Identity of the resource.
         report: Its status report.
         grade: Its grace status, once the grace period is over; None before, and for a resource without a grace status.
+        is_rollout: Whether it is the summary of a rollout over several resources.
     """
 
     resource: str
     report: StatusReport[Any]
     grade: StatusReport[GraceStatus] | None = None
+    is_rollout: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -218,8 +223,12 @@ def converging_condition(
         # Even from False to False: the time spent suspended or waiting does not count as converging. A start in the
         # future, after a clock was set back, counts as now: otherwise the period would end late by as much.
         context = replace(context, previous=replace(previous, last_transition_time=""))
-    if previous.reason in STICKY and reason in PROGRESSING:
-        reason = previous.reason
+    if reason in PROGRESSING:
+        # A rollout has one reason, whatever is reported before it begins and beside it.
+        if any(one.is_rollout for one in waiting):
+            reason = Reason.UPDATING
+        elif previous.reason in STICKY:
+            reason = previous.reason
     return context.next(*(grade or (reason, message)), ready=False)
 
 
@@ -246,6 +255,30 @@ def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -
     if not grace_period or previous.status or not previous.last_transition_time:
         return False
     return previous.reason not in OUTSIDE_CONVERGENCE and now > _deadline(previous, grace_period)
+
+
+def waits_longer(previous: Condition, period: timedelta, now: datetime) -> bool:
+    """Return whether a component has not been ready for a period at least."""
+    if previous.status or not previous.last_transition_time or previous.reason in OUTSIDE_CONVERGENCE:
+        return False
+    return now >= _deadline(previous, period)
+
+
+def since_transition(condition: Manifest, now: datetime) -> timedelta:
+    """Return how long a condition has had its status; negative if its transition lies in the future.
+
+    Zero if it has no transition time that can be read: its next write sets one.
+
+    Example:
+        >>> from datetime import UTC
+        >>> now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+        >>> since_transition({"lastTransitionTime": "2026-01-31T11:59:00Z"}, now)
+        datetime.timedelta(seconds=60)
+        >>> since_transition({}, now), since_transition({"lastTransitionTime": "noon"}, now)
+        (datetime.timedelta(0), datetime.timedelta(0))
+    """
+    since = condition.get("lastTransitionTime")
+    return timedelta(0) if not isinstance(since, str) or time_problem(since) else now - parse_time(since)
 
 
 def suspending_condition(observations: Sequence[ResourceObservation], context: ConditionContext) -> Condition:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from ocf.component.status.conditions import Condition
 from ocf.concepts import StatusReport
 from ocf.concepts.recorder import Why
+from ocf.concepts.tracing import SpanAttributes, SpanStart, object_attributes
+from ocf.objects import ObjectKey
 
-__all__ = ["Action", "Drift", "ResourceOutcome", "Result"]
+__all__ = ["DRY_RUN", "Action", "Drift", "ResourceOutcome", "Result", "outcome_attributes", "resource_span"]
+
+DRY_RUN: Final = "dry run: "
+"""Begin of a line of the log about a write of a dry run."""
 
 
 class Action(StrEnum):
@@ -26,6 +31,7 @@ class Action(StrEnum):
     KEPT = "Kept"
     HELD_BACK = "HeldBack"
     BLOCKED = "Blocked"
+    FAILED = "Failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class ResourceOutcome:
         report: Its status report; None for a static resource.
         writes: Number of write requests that were sent for it.
         reasons: Why they were sent, one per field; empty if there was no drift.
-        detail: Why the object was deleted, orphaned or kept, `disabled`; empty otherwise.
+        detail: Why the object was deleted, orphaned, kept or left out, `disabled`, or what failed; empty otherwise.
         why: The main reason, also for a skipped write; None if nothing was compared.
         retry_after: Time until a write that is held back is sent; None otherwise.
     """
@@ -102,3 +108,36 @@ class Result:
     def writes(self) -> int:
         """Number of write requests that were sent for resources."""
         return sum(outcome.writes for outcome in self.outcomes)
+
+
+def component_span(name: str) -> SpanStart:
+    """Return the span of a component: all that a reconcile does with it."""
+    return SpanStart(name=f"component {name}", attributes={"ocf.component": name})
+
+
+def result_attributes(result: Result) -> SpanAttributes:
+    """Return what a reconcile of a component led to, without the value of any field."""
+    condition = result.condition
+    return {
+        "ocf.condition.type": condition.type,
+        "ocf.condition.status": str(condition.status),
+        "ocf.condition.reason": str(condition.reason),
+        "ocf.writes": result.writes,
+    }
+
+
+def resource_span(key: ObjectKey) -> SpanStart:
+    """Return the span of a resource or an object: all that a reconcile does with it."""
+    return SpanStart(name=f"resource {key.kind}", attributes=object_attributes("ocf.resource", key))
+
+
+def outcome_attributes(outcome: ResourceOutcome) -> SpanAttributes:
+    """Return what was done to an object, without the value of any field."""
+    report: Any = outcome.report
+    return {
+        "ocf.resource.action": str(outcome.action),
+        "ocf.resource.why": None if outcome.why is None else str(outcome.why),
+        "ocf.resource.status": None if report is None else str(report.status),
+        "ocf.resource.detail": outcome.detail or None,
+        "ocf.writes": outcome.writes,
+    }

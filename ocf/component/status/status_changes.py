@@ -25,7 +25,7 @@ from ocf.objects.conditions import (
 from ocf.objects.json_values import encodable, to_json
 from ocf.objects.paths import format_path
 
-__all__ = ["StatusChanges", "StatusPart"]
+__all__ = ["StatusChanges", "StatusPart", "fields_of"]
 
 _ABSENT: Final = object()
 # How many characters of a condition's type a message shows.
@@ -54,7 +54,7 @@ class StatusChanges:
     """
 
     def __init__(self, stored: Manifest) -> None:
-        self.stored: Final = stored
+        self.stored = stored
         self.status: Final[dict[str, Any]] = copy_json(stored)
         self._copies: Final = self.conditions
         self._set: dict[str, Manifest] = {}
@@ -78,9 +78,20 @@ class StatusChanges:
         return frozenset({*self._set, *(one["type"] for one in self.conditions if one not in stored)})
 
     @property
+    def removed_types(self) -> frozenset[str]:
+        """Types of the stored conditions that were removed, and not set again."""
+        return frozenset(one["type"] for one in self.stored_conditions) - {one["type"] for one in self.conditions}
+
+    @property
     def assigned_types(self) -> frozenset[str]:
         """Types of the conditions that were changed in `status` only."""
         return self.changed_types - self._set.keys()
+
+    @property
+    def assigned_fields(self) -> frozenset[str]:
+        """Names of the fields, beside the conditions, that were changed in `status`."""
+        names = fields_of({**self.stored, **self.status})
+        return frozenset(name for name in names if self.status.get(name) != self.stored.get(name))
 
     @property
     def untouched_types(self) -> frozenset[str]:
@@ -124,11 +135,10 @@ class StatusChanges:
 
     def _assigned(self) -> set[StatusPart]:
         """Return the parts that were changed in `status` only."""
-        changed = {name for name in {**self.stored, **self.status} if self.status.get(name) != self.stored.get(name)}
         gone = {one["type"] for one in self.stored_conditions} - {one["type"] for one in self.conditions}
         types = self.assigned_types | (gone - self._removed)
         parts = {StatusPart("conditions", name) for name in types}
-        return parts | {StatusPart(name) for name in changed - {"conditions"}}
+        return parts | {StatusPart(name) for name in self.assigned_fields}
 
     def remove_failure(self, name: str, *, whatever: bool = False) -> None:
         """Remove a stored condition whose reason is `Error`, unless it was changed.
@@ -144,8 +154,9 @@ class StatusChanges:
             self.remove_condition(name)
 
     def remove_condition(self, name: str) -> None:
-        """Remove a stored condition."""
+        """Remove a condition, stored or set."""
         self._require_list()
+        self._set.pop(name, None)
         self._removed.add(name)
         self._replace([one for one in self.status.get("conditions") or [] if not has_type(one, name)])
 
@@ -154,6 +165,12 @@ class StatusChanges:
         if name in self._removed:
             self._removed.remove(name)
             self.restore(name)
+
+    def forget_generation(self) -> None:
+        """Set the conditions without `observedGeneration`: writes of the status itself are generations, too."""
+        for condition in [*self._set.values()]:
+            if condition in self.conditions:
+                self.set_condition({name: condition[name] for name in condition if name != "observedGeneration"})
 
     def arrange(self, types: Iterable[str]) -> None:
         """Sort the conditions that are new in this reconcile into a given order, after the stored ones."""
@@ -201,7 +218,7 @@ class StatusChanges:
 
         Maps are merged key by key, and conditions by type. Any other list is one value.
         """
-        status: dict[str, Any] = _merged(_fields(self.stored), _fields(self.status), _fields(live))
+        status: dict[str, Any] = _merged(fields_of(self.stored), fields_of(self.status), fields_of(live))
         entries = live.get("conditions")
         merged = list(entries) if isinstance(entries, list) else []
         ours, old = _by_type(self.conditions), _by_type(self.stored_conditions)
@@ -214,6 +231,32 @@ class StatusChanges:
         if "conditions" in live and merged == (entries if isinstance(entries, list) else []):
             return {**status, "conditions": entries}
         return {**status, "conditions": merged} if merged else status
+
+    def accept(self, stored: Manifest, given: Manifest) -> None:
+        """Take the fields of a status that is stored by now as read; the conditions are still those that were changed.
+
+        Args:
+            stored: The status.
+            given: The fields as they were assigned; the author may hold maps of them, and change them further.
+
+        Example:
+            >>> changes = StatusChanges({})
+            >>> sizes = changes.status["sizes"] = {"web": 1}
+            >>> changes.accept({"sizes": {"web": 1, "api": 1}}, {**changes.status})
+            >>> sizes["web"] = 2
+            >>> changes.status, changes.stored
+            ({'sizes': {'web': 2, 'api': 1}}, {'sizes': {'web': 1, 'api': 1}})
+        """
+        kept = {name: value for name, value in self.stored.items() if name == "conditions"}
+        self.stored = copy_json(fields_of(stored)) | kept
+        for name, value in fields_of(stored).items():
+            self.status[name] = _completed(given.get(name), value)
+
+    def discard_fields(self) -> None:
+        """Give all fields but the conditions the values back that were read."""
+        for name in fields_of(self.status):
+            del self.status[name]
+        self.status.update(copy_json(fields_of(self.stored)))
 
     def _require_list(self) -> None:
         """Set the list of conditions again if something else was assigned, and record the problem."""
@@ -275,8 +318,18 @@ class StatusChanges:
         return [] if found is None else [found]
 
 
-def _fields(status: Manifest) -> Manifest:
+def fields_of(status: Manifest) -> Manifest:
+    """Return a status without its conditions."""
     return {name: value for name, value in status.items() if name != "conditions"}
+
+
+def _completed(ours: Any, stored: Any) -> Any:
+    """Return a value of ours with what the API server has added to it; it stays the same object where it is equal."""
+    if not isinstance(ours, dict) or not isinstance(stored, dict):
+        return ours if ours == stored else copy_json(stored)
+    for key, value in stored.items():
+        ours[key] = _completed(ours.get(key), value)
+    return ours
 
 
 def _by_type(conditions: list[Manifest]) -> dict[str, Manifest]:

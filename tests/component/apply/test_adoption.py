@@ -5,7 +5,10 @@ and deleted with the owner), https://github.com/Azure/azure-service-operator/pul
 https://github.com/Azure/azure-service-operator/issues/2703 (a policy of adoption),
 https://github.com/helm/helm/pull/7649 (only with the labels of the release),
 https://github.com/stolostron/backplane-operator/pull/3025 (only with a label that names the owner, also for deletion),
-https://github.com/ai-dynamo/dynamo/issues/13474 (the object of another owner).
+https://github.com/ai-dynamo/dynamo/issues/13474 (the object of another owner),
+https://github.com/kubernetes/kubernetes/issues/116156 (an apply cannot say that the object must not exist),
+https://github.com/pulumi/pulumi-kubernetes/issues/2926 (an apply that should create changes what exists),
+https://github.com/kubernetes-sigs/cluster-api/pull/6742 (an object that is deleted and made again before the apply).
 """
 
 from __future__ import annotations
@@ -16,23 +19,25 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Verb
-from ocf.component import Adoption, Component, Conflicts, diff
+from ocf.component import Adoption, Component, Conflicts, Writes, diff
 from ocf.component.apply.adoption import ADOPTABLE_BY, adoption_label
 from ocf.component.status.results import Action
 from ocf.concepts.recorder import Why
 from ocf.errors import BuildError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.name_validation import label_value
 from ocf.primitives import deployment
-from ocf.testing import FaultyCluster, faults
-from tests.component.apply.test_takeover import Events, reconcile
+from ocf.testing import FaultyCluster, RecordingCluster, faults
+from tests.component.apply.test_takeover import Events, managers, reconcile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from tests.component.conftest import Env, StaticKind
 
 SETTINGS: Final = ObjectKey("v1", "ConfigMap", "settings", "shop")
-ALLOWED: Final = {ADOPTABLE_BY: "Shop.shop.demo"}
+ALLOWED: Final = {ADOPTABLE_BY: "Shop.example.com_shop_demo"}
 
 
 def of(*resources: Any, adoption: Any = None, suspended: bool = False, **options: Any) -> Component:
@@ -54,7 +59,7 @@ async def by_hand(env: Env, labels: dict[str, str] | None = None, **metadata: An
 
 class TestPolicies:
     @pytest.mark.promise(
-        "foreign-object", runs="3 policies by a component and by a resource, with 3 labels, on both servers"
+        "foreign-object", runs="3 policies by a component and by a resource, with 4 labels, on both servers"
     )
     @pytest.mark.parametrize("by_resource", [True, False], ids=["of the resource", "of the component"])
     @pytest.mark.parametrize(
@@ -63,7 +68,15 @@ class TestPolicies:
             pytest.param(Adoption.ALWAYS, {}, True, id="always"),
             pytest.param(Adoption.LABELLED, ALLOWED, True, id="with the label"),
             pytest.param(Adoption.LABELLED, {}, False, id="without the label"),
-            pytest.param(Adoption.LABELLED, {ADOPTABLE_BY: "Shop.shop.other"}, False, id="with another owner's label"),
+            pytest.param(
+                Adoption.LABELLED, {ADOPTABLE_BY: "Shop.example.com_shop_other"}, False, id="with another owner's label"
+            ),
+            pytest.param(
+                Adoption.LABELLED,
+                {ADOPTABLE_BY: "Shop.other.example.com_shop_demo"},
+                False,
+                id="with the label of an owner of another group",
+            ),
             pytest.param(Adoption.NEVER, ALLOWED, False, id="never, whatever the label"),
         ],
     )
@@ -93,6 +106,15 @@ class TestPolicies:
         await reconcile(env, of(config_map(), adoption=Adoption.NEVER, adopt=Adoption.ALWAYS))
         assert await env.owners(SETTINGS) == ["demo"]
 
+    @pytest.mark.parametrize("options", [{"adopt": Adoption.NEVER}, {"writes": Writes.CREATE_ONLY}], ids=str)
+    async def test_a_create_takes_two_requests(
+        self, env: Env, config_map: Callable[..., StaticKind], options: dict[str, Any]
+    ) -> None:
+        recording = RecordingCluster(env.cluster)
+        await reconcile(env, of(config_map(), **options), cluster=recording)
+        sent = [one.verb for one in recording.requests if one.kind == "ConfigMap" and not one.verb.is_read]
+        assert sent == [Verb.CREATE, Verb.PATCH]
+
     async def test_what_the_condition_says_is_what_helps(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         await by_hand(env, {ADOPTABLE_BY: "Shop.demo"})
         made = of(config_map(a="1"), adopt=Adoption.LABELLED)
@@ -100,7 +122,8 @@ class TestPolicies:
         message = (await env.condition())["message"]
         assert message.endswith(
             "v1/ConfigMap/shop/settings exists, and was not created for Shop shop/demo: to let it be adopted, set its "
-            "label ocf.dev/adoptable-by to 'Shop.shop.demo', which is 'Shop.demo'; or delete it, or rename the resource"
+            "label ocf.dev/adoptable-by to 'Shop.example.com_shop_demo', which is 'Shop.demo'; or delete it, "
+            "or rename the resource"
         )
         await env.change(SETTINGS, metadata={"labels": ALLOWED})
         events = await reconcile(env, made)
@@ -198,22 +221,6 @@ class TestOwnObjects:
 
 
 class TestInterplay:
-    async def test_an_object_that_appears_meanwhile_with_other_values_is_not_overwritten(
-        self, env: Env, config_map: Callable[..., StaticKind]
-    ) -> None:
-        """The read finds nothing, and a user creates the object before the apply arrives."""
-
-        async def create() -> None:
-            await env.create(SETTINGS, data={"a": "mine"})
-
-        made = of(config_map(a="1"), adopt=Adoption.NEVER)
-        meanwhile = faults.meanwhile(create, kind="ConfigMap", verbs=[Verb.APPLY], first=1, times=1)
-        with pytest.raises(ReconcileError, match="kubectl-edit"):
-            await reconcile(env, made, cluster=FaultyCluster(env.cluster, [meanwhile]))
-        await reconcile(env, made)
-        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "mine"}
-        assert (await env.condition())["reason"] == "Blocked"
-
     async def test_conflicts_that_fail_are_not_reached(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         before = await by_hand(env)
         made = of(config_map(mine="2"), adopt=Adoption.NEVER, on_conflict=Conflicts.FAIL)
@@ -253,7 +260,140 @@ class TestInterplay:
         assert "was not created for Shop shop/demo" in refused.result.condition.message
 
 
-def test_an_owner_with_a_long_name_has_a_label_all_the_same() -> None:
-    value = adoption_label(ObjectKey("example.com/v1", "Shop", "x" * 253, "town"))
-    assert len(value) == 63
-    assert value.isalnum()
+class TestRaces:
+    """Another client creates an object between our read and our write."""
+
+    @pytest.mark.promise(
+        "foreign-object",
+        runs="an object that appears before the write, of 4 contents and under 3 policies, on both servers",
+    )
+    @pytest.mark.parametrize("unowned", [True, False], ids=["unowned", "owned"])
+    @pytest.mark.parametrize(
+        "data",
+        [
+            pytest.param({"a": "mine"}, id="with another value"),
+            pytest.param({"a": "1"}, id="with the same value"),
+            pytest.param({"b": "mine"}, id="with other fields only"),
+            pytest.param({}, id="without fields"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("adoption", "labels", "adopts"),
+        [
+            pytest.param(Adoption.NEVER, ALLOWED, False, id="never"),
+            pytest.param(Adoption.LABELLED, {}, False, id="without the label"),
+            pytest.param(Adoption.LABELLED, ALLOWED, True, id="with the label"),
+            pytest.param(Adoption.ALWAYS, {}, True, id="always"),
+        ],
+    )
+    async def test_what_appears_before_the_write_is_adopted_by_policy_only(
+        self,
+        env: Env,
+        config_map: Callable[..., StaticKind],
+        *,
+        adoption: Adoption,
+        labels: dict[str, str],
+        adopts: bool,
+        data: dict[str, str],
+        unowned: bool,
+    ) -> None:
+        theirs: list[Manifest] = []
+
+        async def create() -> None:
+            theirs.append(await env.create(SETTINGS, data=data, metadata={"labels": labels}))
+
+        made = of(config_map(a="1"), adopt=adoption, unowned=unowned)
+        await reconcile(env, made, cluster=FaultyCluster(env.cluster, [before_write(create)]))
+        live = await env.cluster.get(SETTINGS)
+        assert (live == theirs[0]) is not adopts
+        assert (await env.condition())["reason"] == ("Healthy" if adopts else "Blocked")
+
+    @pytest.mark.parametrize("unowned", [True, False], ids=["unowned", "owned"])
+    @pytest.mark.parametrize("verb", [Verb.APPLY, Verb.PATCH], ids=["before the apply", "before the takeover"])
+    async def test_what_replaces_our_object_is_not_adopted(
+        self, env: Env, config_map: Callable[..., StaticKind], *, verb: Verb, unowned: bool
+    ) -> None:
+        await reconcile(env, of(config_map(a="1"), adopt=Adoption.NEVER, unowned=unowned))
+        former = ("kubectl-edit",) if verb is Verb.PATCH else ()
+        if former:
+            await env.change(SETTINGS, data={"b": "theirs"})
+        theirs: list[Manifest] = []
+
+        async def replace() -> None:
+            await env.cluster.delete(SETTINGS)
+            theirs.append(await env.create(SETTINGS, data={"b": "mine"}))
+
+        cluster = FaultyCluster(env.cluster, [before_write(replace, verb)])
+        made = of(config_map(a="2"), adopt=Adoption.NEVER, unowned=unowned)
+        await reconcile(env, made, former=former, cluster=cluster)
+        assert await env.cluster.get(SETTINGS) == theirs[0]
+        assert (await env.condition())["reason"] == "Blocked"
+
+    async def test_what_is_deleted_before_the_apply_is_created(
+        self, env: Env, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await reconcile(env, of(config_map(a="1"), adopt=Adoption.NEVER))
+        cluster = FaultyCluster(env.cluster, [before_write(lambda: env.cluster.delete(SETTINGS), Verb.APPLY)])
+        await reconcile(env, of(config_map(a="2"), adopt=Adoption.NEVER), cluster=cluster)
+        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "2"}
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            pytest.param(faults.lost_reply(kind="ConfigMap", verbs=[Verb.CREATE], times=1), id="the answer is lost"),
+            pytest.param(
+                faults.server_error(kind="ConfigMap", verbs=[Verb.PATCH], times=1), id="the ownership is not changed"
+            ),
+        ],
+    )
+    async def test_an_interrupted_creation_is_completed(
+        self, env: Env, config_map: Callable[..., StaticKind], fault: Any
+    ) -> None:
+        made = of(config_map(a="1", b="1"), adopt=Adoption.NEVER, unowned=True)
+        with pytest.raises(ReconcileError):
+            await reconcile(env, made, cluster=FaultyCluster(env.cluster, [fault]))
+        events = await reconcile(env, made)
+        assert adopted(events) == events.notes == []
+        assert set(await managers(env, SETTINGS)) == {("ocf/Shop/web", "Apply")}
+        await reconcile(env, of(config_map(a="1"), adopt=Adoption.NEVER, unowned=True))
+        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_a_creation_leaves_what_an_apply_leaves(self, env: Env, web: deployment.Resource) -> None:
+        """Defaults are not owned, and the next reconcile writes nothing."""
+        made = of(web, adopt=Adoption.NEVER)
+        result = await env.reconcile(made)
+        assert [(one.action, one.writes) for one in result.outcomes] == [(Action.CREATED, 2)]
+        created = owned(await env.cluster.get(env.web))
+        env.cluster.requests.clear()
+        await env.reconcile(made)
+        assert env.cluster.requests.writes == 0
+        await env.cluster.delete(env.web)
+        await env.reconcile(of(web))
+        assert created == owned(await env.cluster.get(env.web))
+
+
+def before_write(hook: Callable[[], Awaitable[object]], *verbs: Verb) -> faults.Fault:
+    return faults.meanwhile(hook, kind="ConfigMap", verbs=verbs or [Verb.APPLY, Verb.CREATE], times=1)
+
+
+def owned(live: Manifest) -> dict[Any, frozenset[str]]:
+    return dict(ManagedFields.of(live).paths())
+
+
+def test_no_two_owners_have_the_same_label() -> None:
+    """Kinds of other groups have the same name, and a name may have dots or, as that of a ClusterRole, colons."""
+    places = [
+        ("example.com/v1", "Shop", "corner", "town"),
+        ("other.example.com/v1", "Shop", "corner", "town"),
+        ("v1", "Shop", "corner", "town"),
+        ("example.com/v1", "Shop", "corner", "city"),
+        ("example.com/v1", "Shop", "town.corner", ""),
+        ("example.com.town/v1", "Shop", "corner", ""),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", "system:node", ""),
+        ("example.com/v1", "Shop", "x" * 253, "town"),
+        ("example.com/v1", "Shop", "x" * 252, "town"),
+    ]
+    values = [adoption_label(ObjectKey(*place)) for place in places]
+    assert len({*values}) == len(places)
+    assert [problem for value in values for problem in label_value(value)] == []
+    assert adoption_label(ObjectKey("example.com/v2", "Shop", "corner", "town")) == values[0]

@@ -284,7 +284,8 @@ class TestStoredAsSent:
         fields(live)["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"app"}']["f:resources"] = {}
         for _ in range(data.draw(st.integers(0, 2))):
             target = {part: live[part] for part in ("spec",)} | {"metadata": {"labels": live["metadata"]["labels"]}}
-            holder, key = data.draw(st.sampled_from(places(target)))
+            # The API server keeps the keys of an entry that it has just recorded, the one that it defaults as well.
+            holder, key = data.draw(st.sampled_from([(held, at) for held, at in places(target) if at != "protocol"]))
             change = data.draw(st.sampled_from(["remove", "replace", "add", "reverse"]))
             if change == "replace":
                 holder[key] = data.draw(st.sampled_from([0, True, "x", None, {}, [], {"x": "y"}]))

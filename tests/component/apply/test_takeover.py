@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import DeleteOptions, Propagation, Verb
+from ocf.cluster import Verb
 from ocf.component import Component, Conflicts, diff, reconciling
 from ocf.component.apply.takeover import with_managers_renamed
 from ocf.component.model.former_managers import taken_label
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
-from ocf.errors import BuildError, ConfigError, ForbiddenError, ReconcileError
+from ocf.errors import BuildError, ConfigError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.managed_fields import FieldManager, ManagedFields
 from ocf.primitives import deployment, hpa
 from ocf.testing import FaultyCluster, faults
-from tests.component.conftest import SHOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,6 +267,8 @@ class TestNamedManagers:
         ("former", "problem"),
         [
             pytest.param(("*",), 'the pattern "\\*" matches every field manager', id="everything"),
+            pytest.param(("kubectl-[ce]*",), "wildcards \\* and \\?, without \\[ and \\]", id="a set of characters"),
+            pytest.param(("[!_]*",), "wildcards \\* and \\?, without \\[ and \\]", id="a negated set"),
             pytest.param(("",), "must be names or patterns of field managers, got ''", id="an empty name"),
             pytest.param((None,), "must be names or patterns of field managers, got None", id="None"),
         ],
@@ -370,121 +371,12 @@ def test_the_status_of_a_kind_without_a_subresource_stays_apart() -> None:
     ]
 
 
-EARLIER: Final = "earlier-uid"
-
-
-async def restore(env: Env, *, refers: bool) -> None:
-    """Write the ConfigMap as a restore from a backup leaves it: as a component of an earlier owner has applied it."""
-    made = settings(a="1", b="2")
-    if refers:
-        owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "demo", "uid": EARLIER}
-        made["metadata"]["ownerReferences"] = [owner | {"controller": True, "blockOwnerDeletion": True}]
-    await env.cluster.apply(made, field_manager=f"ocf/Shop/web/{EARLIER}")
-
-
-class TestEarlierOwners:
-    @staticmethod
-    async def recreate_owner(env: Env) -> None:
-        """Delete the owner, keep its objects, and create it again."""
-        await env.cluster.delete(env.owner, DeleteOptions(propagation=Propagation.ORPHAN))
-        live = await env.cluster.get(env.owner) if await env.exists(env.owner) else None
-        if live is not None and live["metadata"].get("finalizers"):
-            # Without the garbage collector, the finalizer of the orphaning stays.
-            await env.change(env.owner, metadata={"finalizers": None})
-        await env.cluster.create(SHOP, field_manager="user")
-
-    @pytest.mark.promise(
-        "former-writers", runs="an owner with another uid, with and without a reference to the old one"
-    )
-    @pytest.mark.parametrize("refers", [True, False], ids=["with a reference to the old uid", "without any reference"])
-    async def test_what_an_earlier_uid_has_set_becomes_ours(
-        self, env: Env, config_map: Callable[..., StaticKind], refers: bool
-    ) -> None:
-        await restore(env, refers=refers)
-        events = await reconcile(env, of(config_map(a="1")))
-        live = await env.cluster.get(SETTINGS)
-        assert live["data"] == {"a": "1"}
-        (reference,) = live["metadata"]["ownerReferences"]
-        assert reference["uid"] == (await env.owner_manifest())["metadata"]["uid"]
-        assert list(await managers(env, SETTINGS)) == [("ocf/Shop/web", "Apply")]
-        assert len(events.notes) == 1
-        assert f"taken over from ocf/Shop/web/{EARLIER}" in events.notes[0]
-        env.cluster.requests.clear()
-        await reconcile(env, of(config_map(a="1")))
-        assert env.cluster.requests.writes == 0
-
-    @pytest.mark.parametrize("refers", [True, False], ids=["with a reference to the old uid", "without any reference"])
-    async def test_without_the_right_to_list_owners_a_reference_shows_that_the_old_one_is_gone(
-        self, env: Env, config_map: Callable[..., StaticKind], refers: bool
-    ) -> None:
-        await restore(env, refers=refers)
-        forbidden = ForbiddenError("shops is forbidden", code=403, reason="Forbidden")
-        denied = faults.rejected(forbidden, kind="Shop", verbs=[Verb.LIST])
-        await reconcile(env, of(config_map(a="1")), cluster=FaultyCluster(env.cluster, [denied]))
-        assert (await env.cluster.get(SETTINGS))["data"] == ({"a": "1"} if refers else {"a": "1", "b": "2"})
-
-    async def test_another_component_of_the_earlier_owner_is_taken_over(
-        self, env: Env, config_map: Callable[..., StaticKind]
-    ) -> None:
-        await reconcile(env, of(config_map(a="1", b="2"), name="old"))
-        await self.recreate_owner(env)
-        await reconcile(env, of(config_map(a="1")))
-        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
-
-    async def test_another_owner_that_exists_keeps_its_fields(
-        self, env: Env, config_map: Callable[..., StaticKind]
-    ) -> None:
-        other = await env.other_owner()
-        theirs = f"ocf/Shop/web/{other['uid']}"
-        await env.cluster.apply(settings(theirs="1"), field_manager=theirs)
-        events = await reconcile(env, of(config_map(a="1")))
-        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1", "theirs": "1"}
-        assert (theirs, "Apply") in await managers(env, SETTINGS)
-        assert events.notes == []
-        await env.cluster.delete(ObjectKey("example.com/v1", "Shop", "other", "shop"))
-        await env.change(SETTINGS, metadata={"labels": {"seen": "again"}})
-        await reconcile(env, of(config_map(a="1")))
-        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
-
-    async def test_an_unowned_object_is_not_taken_over(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
-        """Owners of all namespaces may share it, and that none of them exists is not known."""
-        theirs = "ocf/Shop/web/another-uid"
-        await env.cluster.apply(settings(theirs="1"), field_manager=theirs)
-        await reconcile(env, of(config_map(a="1"), unowned=True))
-        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1", "theirs": "1"}
-        await reconcile(env, of(config_map(a="1"), unowned=True), former=("ocf/Shop/web/*",))
-        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
-
-    async def test_a_cluster_scoped_object_is_not_taken_over(self, env: Env, cluster_role: StaticKind) -> None:
-        """Owners of other namespaces may apply it as well."""
-        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "viewer"}}
-        theirs = role | {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
-        theirs["metadata"] = {"name": "viewer", "labels": {"theirs": "1"}}
-        await env.cluster.apply(theirs, field_manager="ocf/Shop/web/uid-of-another-namespace")
-        await reconcile(env, of(cluster_role))
-        live = await env.cluster.get(ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer"))
-        assert live["metadata"]["labels"] == {"theirs": "1"}
-
-    async def test_the_replicas_that_an_earlier_owner_handed_over_stay(
-        self, env: Env, fixed_web: deployment.Resource, web: deployment.Resource, web_hpa: hpa.Resource
-    ) -> None:
-        await reconcile(env, of(fixed_web))
-        await reconcile(env, of(web, web_hpa))
-        assert await env.replicas() == 4
-        await self.recreate_owner(env)
-        await reconcile(env, of(web, web_hpa))
-        assert await env.replicas() == 4
-        assert sorted(name for name, _ in await managers(env, env.web)) == ["ocf/Shop/web", "ocf/Shop/web/left"]
-
-    async def test_the_values_saved_by_a_suspension_of_an_earlier_owner_are_restored(
-        self, env: Env, web: deployment.Resource, web_hpa: hpa.Resource
-    ) -> None:
-        builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web_hpa)
-        await reconcile(env, builder.build())
-        await env.scale(6)
-        await reconcile(env, builder.suspend().build())
-        await self.recreate_owner(env)
-        await reconcile(env, builder.suspend().build())
-        assert await env.replicas() == 0
-        await reconcile(env, builder.suspend(False).build())
-        assert await env.replicas() == 6
+@pytest.mark.parametrize("own", [True, False], ids=["our create", "a former writer"])
+def test_the_fields_of_our_own_create_are_recorded_as_an_apply_would(*, own: bool) -> None:
+    """As without the crash after the create; of a former writer, the next apply removes maps that it has left empty."""
+    fields: Manifest = {"f:data": {".": {}, "f:word": {}}, "f:metadata": {"f:labels": {".": {}, "f:app": {}}}}
+    made = FieldManager("made", "Update", "")
+    entry = {"manager": "made", "operation": "Update", "apiVersion": "v1", "fieldsV1": fields}
+    (moved,) = with_managers_renamed([entry], {made: "ours"}, made_by=made if own else None)
+    applied: Manifest = {"f:data": {"f:word": {}}, "f:metadata": {"f:labels": {"f:app": {}}}}
+    assert moved["fieldsV1"] == (applied if own else fields)

@@ -10,18 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf import component
-from ocf.cluster.apply_cache import LastWrite, Reverts
+from ocf.cluster.apply_cache import ApplyCache, LastWrite, Reverts
 from ocf.component import Reason, reconciling
 from ocf.component.model.write_backoff import (
     OWNER_REFERENCE,
     is_fighting,
     next_write,
     record_revert,
+    revert_message,
     wait,
     written,
 )
 from ocf.component.status.results import Action
 from ocf.concepts.recorder import Why
+from ocf.objects import ObjectKey
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, faults
 
@@ -275,3 +277,33 @@ class TestFight:
         for _ in range(6):
             assert (await env.reconcile(web(wanted=True))).outcomes[0].action is Action.CREATED
             assert (await env.reconcile(web(wanted=False))).outcomes[0].action is Action.DELETED
+
+
+@pytest.mark.parametrize(
+    ("theirs", "names"),
+    [
+        pytest.param(
+            ObjectKey("other.example.com/v1", "Shop", "demo", "shop"),
+            ("Shop.other.example.com shop/demo", "Shop.example.com shop/demo"),
+            id="of another group",
+        ),
+        pytest.param(
+            ObjectKey("v1", "Shop", "demo", "shop"), ("Shop shop/demo", "Shop.example.com shop/demo"), id="core"
+        ),
+        pytest.param(
+            ObjectKey("example.com/v2", "Shop", "demo", "shop"), ("Shop shop/demo",) * 2, id="in another version"
+        ),
+        pytest.param(
+            ObjectKey("other.example.com/v1", "Mall", "demo", "shop"),
+            ("Mall shop/demo", "Shop shop/demo"),
+            id="of another kind",
+        ),
+    ],
+)
+def test_owners_of_one_kind_and_name_are_told_apart_by_their_groups(theirs: ObjectKey, names: tuple[str, str]) -> None:
+    cache, mine, other = ApplyCache(), "shops/Shop/web/1", "malls/Shop/web/2"
+    entries = [{"manager": each, "operation": "Apply", "fieldsV1": {}} for each in (mine, other)]
+    live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared", "managedFields": entries}}
+    cache.note_write(ObjectKey.of(live), other, written(None, b"", timedelta(0), owner=theirs))
+    message = revert_message(live, mine, ObjectKey("example.com/v1", "Shop", "demo", "shop"), cache)
+    assert message.endswith(f'last changed by "{other}" for {names[0]}, and not by "{mine}" for {names[1]}')

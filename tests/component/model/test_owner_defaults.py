@@ -347,3 +347,59 @@ async def test_the_api_server_accepts_them_and_nothing_is_written_twice(env: Env
     assert live["metadata"]["labels"] == {**labels, MANAGED_BY: "example.com"}
     for entry in component.entries:
         await env.cluster.delete(entry.key)
+
+
+class TestExplanation:
+    """What a baseline has is its own in the explanation; what follows from the owner comes from the component."""
+
+    @pytest.mark.parametrize(
+        ("base", "own"),
+        [
+            pytest.param({"spec": {"ports": []}}, {"spec.ports"}, id="map"),
+            pytest.param("spec: {ports: []}", {"spec.ports"}, id="YAML"),
+            pytest.param(V1Service(spec=V1ServiceSpec(ports=[])), {"spec.ports"}, id="model"),
+            pytest.param({"metadata": {"name": ""}, "spec": {"ports": []}}, {"spec.ports"}, id="empty name"),
+            pytest.param({"metadata": None, "spec": {"ports": []}}, {"spec.ports"}, id="null as metadata"),
+            pytest.param(
+                {"metadata": {"name": "shop", "namespace": "town"}, "spec": {"ports": []}},
+                {"metadata.name", "metadata.namespace", "spec.ports"},
+                id="name and namespace, also those that the owner would give",
+            ),
+            pytest.param(
+                {"spec": {"ports": [], "selector": {"app": "web"}}},
+                {"spec.ports", "spec.selector.app"},
+                id="selector",
+            ),
+        ],
+    )
+    def test_of_any_form_of_baseline(self, base: Any, own: set[str]) -> None:
+        (explanation,) = web().with_resource(service.Builder(base)).build().explain()
+
+        sources = {field.path: str(field.source) for field in explanation.fields}
+        assert {path for path, source in sources.items() if source == "base"} == {"apiVersion", "kind", *own}
+        assert {source for path, source in sources.items() if path not in own} == {"base", "component"}
+        assert all(len(field.settings) == 1 for field in explanation.fields), "no field is set twice"
+
+    def test_labels_of_a_pod_template_are_told_apart(self) -> None:
+        base = {"spec": {"template": {"metadata": {"labels": {"app": "web", NAME: "page"}}, "spec": POD}}}
+        (explanation,) = web().with_resource(deployment.Builder(base)).build().explain()
+
+        prefix = "spec.template.metadata.labels"
+        sources = {field.path: str(field.source) for field in explanation.fields if field.path.startswith(prefix)}
+        assert sources == {
+            f"{prefix}.app": "base",
+            f"{prefix}.{NAME}": "base",
+            f"{prefix}.{INSTANCE}": "component",
+            f"{prefix}.{COMPONENT}": "component",
+        }
+
+    def test_a_mutation_shows_what_the_component_had_given(self) -> None:
+        def mutate(m: deployment.Mutator) -> None:
+            m.edit_pod_template_metadata(lambda meta: meta.ensure_label(INSTANCE, "other"))
+
+        renamed = deployment.Mutation("label", mutate)
+        (explanation,) = web().with_resource(deployment.Builder(WORKLOAD).with_mutation(renamed)).build().explain()
+
+        field = explanation.field(f"spec.template.metadata.labels.{INSTANCE}")
+        history = [(setting.value, str(setting.source)) for setting in field.settings]
+        assert history == [("corner", "component"), ("other", "mutation label, edit_pod_template_metadata")]

@@ -113,7 +113,11 @@ EXCLUSIONS = [
         id="absence",
     ),
     pytest.param({"block_on_absence": True}, "block_on_absence requires read_only", id="block on absence alone"),
-    pytest.param({"ignore_if_absent": True}, "ignore_if_absent requires read_only", id="ignore absence alone"),
+    pytest.param(
+        {"ignore_if_absent": True},
+        'ignore_if_absent requires read_only or writes="update-only"',
+        id="ignore absence alone",
+    ),
     *[
         pytest.param(
             {"read_only": True, "delete_when": value}, "read_only is mutually exclusive with delete_when", id=text
@@ -168,7 +172,8 @@ class TestValidation:
             decided(block_on_absence=True, ignore_if_absent=True)
         assert str(caught.value) == (
             "block_on_absence and ignore_if_absent are mutually exclusive; "
-            "block_on_absence requires read_only; ignore_if_absent requires read_only"
+            "block_on_absence requires read_only; "
+            'ignore_if_absent requires read_only or writes="update-only"'
         )
 
     @pytest.mark.parametrize(
@@ -213,11 +218,10 @@ class TestValidation:
 
     def test_the_error_names_resource_and_component(self, web: deployment.Resource) -> None:
         builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_if_absent=True)
+        problem = 'ignore_if_absent requires read_only or writes="update-only"'
         with pytest.raises(BuildError) as caught:
             builder.build()
-        assert caught.value.problems == (
-            'resource "apps/v1/Deployment/shop/web" in component "web": ignore_if_absent requires read_only',
-        )
+        assert caught.value.problems == (f'resource "apps/v1/Deployment/shop/web" in component "web": {problem}',)
 
     @pytest.mark.parametrize(
         ("gate", "problem"),

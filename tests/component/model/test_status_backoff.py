@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.component.conftest import Process
 
 HOUR: Final = timedelta(hours=1)
-EVERY: Final = timedelta(seconds=10)
+EVERY: Final = timedelta(seconds=30)
 MOST: Final = 10
 
 Report = Callable[[ReconcileContext], object]
@@ -64,7 +64,7 @@ class Writer:
             live, self.process.cluster, operator=self.process.operator, clock=clock, recorder=self.notes
         ) as context:
             self.report(context)
-        self.retry_after = context.retry_after
+        self.retry_after = context.delay
         return self.process.writes - before
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import ListOptions, PatchOptions, PatchType, Verb
+from ocf.cluster import ApplyCache, ListOptions, PatchOptions, PatchType, Verb
 from ocf.component import Component, Reason, ReconcileContext, reconciling
 from ocf.component.status.results import Action
 from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
@@ -223,6 +223,8 @@ class TestOrder:
     @pytest.mark.promise("secrets")
     async def test_an_unexpected_error_is_named_by_its_type_alone(self, env: Env, web: deployment.Resource) -> None:
         class Broken:
+            apply_cache = ApplyCache()
+
             def __getattr__(self, name: str) -> Any:
                 raise LookupError("secret")
 

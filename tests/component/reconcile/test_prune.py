@@ -11,7 +11,7 @@ from ocf.cluster import Cluster, Verb
 from ocf.component import Component, reconciling
 from ocf.component.status.results import Action
 from ocf.concepts import GuardStatus, StatusReport
-from ocf.errors import ConflictError, ReconcileError, ServerError
+from ocf.errors import BuildError, ConflictError, ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
@@ -369,8 +369,8 @@ class TestOrphaning:
         assert await env.owners(SETTINGS) == []
 
 
-def pruning(*resources: Any, name: str = "web", suspended: bool = False) -> Component:
-    builder = component.Builder(name, condition_type="WebReady").with_prune().suspend(suspended)
+def pruning(*resources: Any, name: str = "web", suspended: bool = False, kinds: Any = ()) -> Component:
+    builder = component.Builder(name, condition_type="WebReady").with_prune(kinds=kinds).suspend(suspended)
     for resource in resources:
         builder.with_resource(resource)
     return builder.build()
@@ -420,6 +420,50 @@ class TestPruning:
         assert [request.kind for request in env.cluster.requests.of(Verb.LIST)] == ["ConfigMap", "Deployment"]
         assert env.cluster.requests.writes == 0
 
+    @pytest.mark.promise("pruned-sets", runs="sets that become empty, after a restart")
+    @pytest.mark.parametrize("left", [0, 1], ids=["the set is empty", "another kind is left"])
+    async def test_deletes_the_last_object_of_a_named_kind(
+        self, env: Env, pair: list[Any], web: deployment.Resource, left: int
+    ) -> None:
+        """The same component, of another process: nothing but the API server knows what it has applied.
+
+        As `kubectl apply --prune`, which kept the last one: https://github.com/kubernetes/kubectl/issues/555 and
+        https://github.com/kubernetes/kubernetes/issues/40635.
+        """
+        kinds = [("v1", "ConfigMap")]
+        await env.reconcile(pruning(*pair, web, kinds=kinds))
+        rest = [web] if left else []
+        (result,) = await env.process().reconcile(pruning(*rest, kinds=kinds))
+        assert isinstance(result, component.Result)
+        gone = {outcome.resource for outcome in result.outcomes if outcome.action is Action.DELETED}
+        assert gone == {"v1/ConfigMap/shop/kept", "v1/ConfigMap/shop/settings"}
+        assert not await env.exists(SETTINGS)
+        assert await env.exists(env.web)
+        assert (await env.reconcile(pruning(*rest, kinds=kinds))).writes == 0
+
+    async def test_of_a_named_kind_keeps_what_is_not_its_own(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(of(pair[0], name="other"), of(pair[1], unowned=True))
+        await env.create(ObjectKey("v1", "ConfigMap", "foreign", "shop"))
+        result = await env.reconcile(pruning(kinds=[("v1", "ConfigMap")]))
+        assert result.outcomes == ()
+        assert await env.exists(SETTINGS)
+
+    @pytest.mark.parametrize(
+        "kind",
+        [("rbac.authorization.k8s.io/v1", "ClusterRole"), ("missing.example.com/v1", "Missing")],
+        ids=["cluster-scoped", "not served"],
+    )
+    async def test_leaves_out_a_named_kind_that_cannot_refer_to_the_owner(
+        self, env: Env, pair: list[Any], kind: tuple[str, str]
+    ) -> None:
+        result = await env.reconcile(pruning(pair[0], kinds=[kind]))
+        assert [outcome.resource for outcome in result.outcomes] == ["v1/ConfigMap/shop/kept"]
+
+    @pytest.mark.parametrize("kinds", ["ConfigMap", [("v1",)], [("v1", 7)], [7], ("v1", "ConfigMap"), None], ids=repr)
+    def test_rejects_what_names_no_kind(self, kinds: Any) -> None:
+        with pytest.raises(BuildError, match=r'kinds must be pairs such as \("v1", "ConfigMap"\)'):
+            pruning(kinds=kinds)
+
     async def test_keeps_objects_of_another_component(self, env: Env, pair: list[Any]) -> None:
         await env.reconcile(of(pair[1], name="other"))
         await env.reconcile(pruning(pair[0]))
@@ -459,6 +503,50 @@ class TestPruning:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         await env.reconcile(pruning(config_map("kept").with_guard(lambda _base: blocked).build()))
         await env.reconcile(pruning(pair[0], suspended=True))
+        assert await env.exists(SETTINGS)
+
+    @pytest.mark.parametrize("while_blocked", [False, True])
+    @pytest.mark.parametrize("place", ["the first", "the last"])
+    async def test_may_go_on_while_a_resource_is_blocked(
+        self, env: Env, pair: list[Any], config_map: Callable[..., StaticKind], place: str, *, while_blocked: bool
+    ) -> None:
+        """A failed primary stays for ever if its successor waits for its end.
+
+        What is blocked, and what comes after it, is registered, and stays in any case.
+        """
+        await env.reconcile(pruning(pair[0], pair[1], config_map("later").build()))
+        blocked = StatusReport(GuardStatus.BLOCKED, "the primary has failed")
+        guarded = config_map("kept").with_guard(lambda _base: blocked).build()
+        later = config_map("later").build()
+        builder = component.Builder("web", condition_type="WebReady").with_prune(while_blocked=while_blocked)
+        for resource in (guarded, later) if place == "the first" else (later, guarded):
+            builder.with_resource(resource)
+        subject = builder.build()
+        result = await env.reconcile(subject)
+        assert [str(one.action) for one in result.outcomes].count("Deleted") == while_blocked
+        assert await env.exists(SETTINGS) == (not while_blocked)
+        assert await env.exists(SETTINGS._replace(name="kept"))
+        assert await env.exists(SETTINGS._replace(name="later"))
+        assert (await env.condition())["reason"] == "Blocked"
+        writes = len(env.cluster.requests)
+        await env.reconcile(subject)
+        assert not [one for one in list(env.cluster.requests)[writes:] if not one.verb.is_read]
+
+    @pytest.mark.parametrize("cause", ["suspended", "failing"])
+    async def test_never_goes_on_while_the_component_is_suspended_or_fails(
+        self, env: Env, pair: list[Any], config_map: Callable[..., StaticKind], cause: str
+    ) -> None:
+        def fail(_base: object) -> StatusReport[GuardStatus]:
+            raise ArithmeticError
+
+        await env.reconcile(pruning(*pair))
+        builder = component.Builder("web", condition_type="WebReady").with_prune(while_blocked=True)
+        if cause == "suspended":
+            await env.reconcile(builder.with_resource(pair[0]).suspend(True).build())
+        else:
+            broken = config_map("kept").with_guard(fail).build()
+            with pytest.raises(ReconcileError):
+                await env.reconcile(builder.with_resource(broken).build())
         assert await env.exists(SETTINGS)
 
     async def test_a_gate_that_is_off_deletes_unregistered_objects_too(self, env: Env, pair: list[Any]) -> None:

@@ -17,7 +17,7 @@ from ocf.concepts.recorder import Why
 from ocf.errors import ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey
-from ocf.primitives import deployment
+from ocf.primitives import configmap, deployment
 from ocf.testing import FaultyCluster, faults
 
 if TYPE_CHECKING:
@@ -148,6 +148,21 @@ class TestEvents:
         owner = await env.owner_manifest()
         assert (notes.events[0].owner, notes.events[0].owner_uid) == (env.owner, owner["metadata"]["uid"])
         assert notes.events[0].resource == CONFIG
+
+    @pytest.mark.parametrize("adopted", [False, True], ids=["created", "adopted"])
+    async def test_an_object_in_another_namespace_is_named_with_it(
+        self, env: Env, notes: Notes, *, adopted: bool
+    ) -> None:
+        key = ObjectKey("v1", "ConfigMap", f"named-{adopted}".lower(), "default")
+        if adopted:
+            await env.create(key)
+        body = {"metadata": {"name": key.name, "namespace": "default"}, "data": {"a": "b"}}
+        copies = component.Builder("web", condition_type="WebReady")
+        await run(env, notes, copies.with_resource(configmap.Builder(body), unowned=True).build())
+        assert all(f"ConfigMap 'default/{key.name}'" in event.note for event in notes.events)
+        assert [event.reason for event in notes.events] == (
+            ["ResourceAdopted", "UpdatedConfigMap"] if adopted else ["CreatedConfigMap"]
+        )
 
     async def test_a_new_failure_is_recorded_once_and_not_per_retry(
         self, env: Env, notes: Notes, config_map: Callable[..., StaticKind]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from ocf import component
 from ocf.cluster import DeleteOptions, Propagation
-from ocf.component import diff
-from ocf.component.apply.deleter import immutable_fields, immutable_problem
+from ocf.component import Result, diff
+from ocf.component.apply.recreation import immutable_fields
+from ocf.component.apply.rejection import immutable_problem
 from ocf.errors import ApiError, BuildError, InvalidError, NotFoundError, ReconcileError, StatusCause
 from ocf.objects import ObjectKey
 from ocf.primitives import clusterrolebinding, job, pod, pvc, replicaset, rolebinding, statefulset
@@ -196,6 +198,46 @@ async def test_nothing_is_deleted_that_the_server_would_not_create_again(env: En
     with pytest.raises(ReconcileError, match="completions"):
         await env.reconcile(recreated(job.Builder(base("batch/v1", "Job", wrong))))
     assert await env.exists(JOB)
+
+
+@pytest.mark.promise("recreate-war")
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"recreate_on_immutable_change": True}, id="an immutable field"),
+        pytest.param({"recreate_when_changed": ["spec.template"]}, id="a named field"),
+    ],
+)
+async def test_two_processes_that_want_different_objects_do_not_recreate_them_for_ever(env: Env, options: Any) -> None:
+    """Such as two versions of an operator during its own rollout; each loses three objects, and then waits."""
+    await emptied(env)
+    old, new = env.process(), env.process()
+    subjects = ((old, of(a_job("a"), **options)), (new, of(a_job("b"), **options)))
+    for _ in range(20):
+        for process, subject in subjects:
+            await process.reconcile(subject)
+    deletes = [sum(request.verb == "delete" for request in process.cluster.requests) for process in (old, new)]
+    assert all(2 <= number <= 4 for number in deletes), deletes
+
+    results = [(await process.reconcile(subject))[-1] for process, subject in subjects]
+    waiting = [one for one in results if isinstance(one, Result) and one.condition.reason == "Blocked"]
+    assert waiting
+    for one in waiting:
+        assert "is replaced repeatedly by another client, and is created again later" in one.condition.message
+        assert one.requeue_after is not None
+    env.clock.advance(timedelta(minutes=2))
+    for process, subject in subjects:
+        await process.reconcile(subject)
+    after = [sum(request.verb == "delete" for request in process.cluster.requests) for process in (old, new)]
+    assert sum(after) == sum(deletes) + 1
+
+
+async def test_an_author_who_changes_it_again_and_again_waits_for_nothing(env: Env) -> None:
+    await emptied(env)
+    for version in "abcdef":
+        await env.reconcile(recreated(a_job(version)))
+        await env.reconcile(recreated(a_job(version)))
+        assert (await env.cluster.get(JOB))["spec"]["template"]["spec"]["containers"][0]["image"] == version
 
 
 async def test_nothing_is_deleted_that_is_not_ours(env: Env) -> None:
