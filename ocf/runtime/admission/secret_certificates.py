@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
+from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -163,10 +164,11 @@ class SecretCertificates:
         Raises:
             ApiError: If the cluster cannot be reached, or rejects a request.
         """
-        for _ in range(_MOST_TRIES - 1):
-            with suppress(AlreadyExistsError, ConflictError, NotFoundError):  # another replica was faster
-                return await self._refreshed()
-        return await self._refreshed()
+        with requests_for(Purpose.CERTIFICATES):
+            for _ in range(_MOST_TRIES - 1):
+                with suppress(AlreadyExistsError, ConflictError, NotFoundError):  # another replica was faster
+                    return await self._refreshed()
+            return await self._refreshed()
 
     async def _refreshed(self) -> ServingCertificate:
         # In this order: a replica that changes the Secret after this read also changes the configurations read before.

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ocf.lazy_exports import lazy_exports
-from ocf.runtime.crds.crd import AGE, CRDVersion, PrinterColumn, ScaleSubresource, Scope, crd
+from ocf.runtime.crds.crd import CRDVersion, PrinterColumn, ScaleSubresource, Scope, crd
 from ocf.runtime.crds.go_duration import GoDuration
 from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, ValidationRule, rules
 from ocf.runtime.crds.versioned_resource import Conversion, VersionedResource
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ocf.runtime.crds.storage_migration import migrate_storage, migration_rules
 
 __all__ = [
-    "AGE",
     "CRDVersion",
     "CamelModel",
     "Conversion",

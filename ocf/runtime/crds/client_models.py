@@ -12,16 +12,11 @@ from ocf.objects.model_fields import holds_quantity
 from ocf.runtime.crds.markers import QUANTITY_PATTERN, UNSUPPORTED
 from ocf.schema.builtin import MISSING, ListType, StructType, struct
 
-__all__ = ["is_client_model", "with_api_semantics"]
+__all__ = ["with_api_semantics"]
 
 # API groups of the structs that specs embed, most likely first.
 _GROUPS: Final = ("core", "meta", "autoscaling", "networking", "apps", "policy", "batch", "rbac", "storage", "resource")
 _ATTRIBUTES: Final = "\n\nAttributes:\n"
-
-
-def is_client_model(model: type[BaseModel]) -> bool:
-    """Return whether a model is one of the Kubernetes client."""
-    return model.__module__.startswith("kubernetes.")
 
 
 def with_api_semantics(model: type[BaseModel], schema: JsonSchemaValue) -> JsonSchemaValue:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
+from ocf.runtime.crds.resource_names import name_problems, resource_names
 
 __all__ = [
     "AGE",
@@ -19,7 +20,7 @@ __all__ = [
     "ScaleSubresource",
     "Scope",
     "crd",
-    "resource_names",
+    "kind_of",
     "version_problems",
 ]
 
@@ -92,9 +93,10 @@ class CRDVersion:
         name: Name of the version, such as `v1alpha1`.
         model: The model of the whole object: its class name is the kind, its fields are `spec`, `status` or others.
             Fields that every object has (`apiVersion`, `kind`, `metadata`) are optional.
-        columns: The columns of `kubectl get`.
-        scale: The scale subresource; None for none.
-        selectable: Paths of the fields that field selectors may use, such as `.spec.color`.
+        columns: The columns of `kubectl get`; empty for those that a `CustomResource` declares.
+        scale: The scale subresource; None for that of a `CustomResource`, if it declares one.
+        selectable: Paths of the fields that field selectors may use, such as `.spec.color`; empty for those of a
+            `CustomResource`.
         served: Whether clients can use the version.
         stored: Whether it is the storage version; a single version always is.
         deprecated: The warning for clients that use the version; empty if it is not deprecated.
@@ -139,7 +141,8 @@ def crd(
         The definition, to be applied.
 
     Raises:
-        ManifestError: If a structural schema cannot express a model; it lists every such field.
+        ManifestError: If the API server would reject a name, or a structural schema cannot express a model; it lists
+            every such field.
 
     Example:
         >>> from pydantic import BaseModel, Field
@@ -153,42 +156,39 @@ def crd(
         True
     """
     problems = list(version_problems(versions, kind))
-    kind, plural = resource_names(versions, kind, plural)
+    kind = kind_of(versions, kind)
+    problems += name_problems(
+        group,
+        [version.name for version in versions],
+        kind=kind,
+        plural=plural,
+        short_names=short_names,
+        categories=categories,
+    )
+    names = resource_names(kind, plural, short_names, categories)
     written = [_version(version, problems, alone=len(versions) == 1) for version in versions]
     if problems:
         raise ManifestError(f"definition of {kind or 'a kind'} in {group}", problems)
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
-    more = {"shortNames": list(short_names), "categories": list(categories)}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
+        "metadata": {"name": f"{names['plural']}.{group}"},
         "spec": {
             "group": group,
-            "names": names | {key: value for key, value in more.items() if value},
+            "names": names,
             "scope": str(scope),
             "versions": written,
         },
     }
 
 
-def resource_names(versions: Sequence[CRDVersion], kind: str, plural: str) -> tuple[str, str]:
-    """Return kind and plural name of a resource.
+def kind_of(versions: Sequence[CRDVersion], kind: str) -> str:
+    """Return the kind of a resource.
 
     Args:
         kind: See `crd`.
-        plural: See `crd`.
     """
-    kind = kind or (versions[0].model.__name__ if versions else "")
-    return kind, plural or _plural(kind)
-
-
-def _plural(kind: str) -> str:
-    """Derive a plural like Kubernetes' `UnsafeGuessKindToResource`."""
-    name = kind.lower()
-    if name.endswith("s"):
-        return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    return kind or (versions[0].model.__name__ if versions else "")
 
 
 def version_problems(versions: Sequence[CRDVersion], kind: str) -> Iterator[FieldProblem]:
@@ -216,7 +216,21 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
+def _as_declared(version: CRDVersion) -> CRDVersion:
+    """Return a version with what its model declares as a `CustomResource`, where the version itself has nothing."""
+    for own in getattr(getattr(version.model, "resource", None), "versions", ()):
+        if isinstance(own, CRDVersion):
+            return replace(
+                version,
+                columns=version.columns or own.columns,
+                scale=version.scale or own.scale,
+                selectable=version.selectable or own.selectable,
+            )
+    return version
+
+
 def _version(version: CRDVersion, problems: list[FieldProblem], *, alone: bool) -> Manifest:
+    version = _as_declared(version)
     schema = _schema(version.model, problems)
     properties = schema.get("properties", {})
     subresources: dict[str, Any] = {"status": {}} if "status" in properties else {}

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
+from types import NoneType
 from typing import Annotated, Any, ClassVar, Generic, Unpack
 
 from kubernetes.client import V1Condition
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
 from typing_extensions import TypeVar
 
 from ocf.errors import BuildError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import condition_type_problem
+from ocf.objects.manifest import copy_json
 from ocf.runtime.crds.crd import AGE, CRDVersion, PrinterColumn, ScaleSubresource, Scope
 from ocf.runtime.crds.markers import ListMap
 from ocf.runtime.crds.versioned_resource import VersionedResource
@@ -59,7 +63,7 @@ class OwnerStatus(CamelModel):
     conditions: Annotated[list[V1Condition], ListMap("type")] | None = None
 
 
-SpecT = TypeVar("SpecT", bound=BaseModel)
+SpecT = TypeVar("SpecT", bound=BaseModel | None)
 StatusT = TypeVar("StatusT", bound=OwnerStatus, default=OwnerStatus)
 
 
@@ -71,18 +75,19 @@ class CustomResource(CamelModel, Generic[SpecT, StatusT]):
     as of `crd` and `CRDVersion`; `condition`, the type of the condition that `kubectl get` shows (`Ready`, empty for
     none); and `columns`, further columns. A class without `group` is a base class.
 
-    A kind whose spec may be absent gives it a default: `spec: ShopSpec = ShopSpec()`.
+    A kind whose spec may be absent gives it a default: `spec: ShopSpec = ShopSpec()`. A kind that has none, because its
+    data are at the top of the object, is a `CustomResource[None]` with fields of its own.
 
     Source: https://kubernetes.io/docs/concepts/extend-kubernetes/api-extension/custom-resources/.
 
     Args:
         metadata: Metadata of the object.
-        spec: The desired state.
+        spec: The desired state; None for a kind without a spec.
         status: The observed state; None if no reconcile has written it yet.
 
     Raises:
-        BuildError: By the class statement, if the group or the version is missing, or the type of the condition is not
-            valid. Names are checked by the API server.
+        BuildError: By the class statement, if the group or the version is missing, or the API server would reject one
+            of the names or the type of the condition.
 
     Example:
         >>> class ShopSpec(CamelModel):
@@ -145,15 +150,37 @@ class CustomResource(CamelModel, Generic[SpecT, StatusT]):
         )
         cls.api_version, cls.kind = f"{group}/{version}", cls.resource.kind
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_spec(cls, given: Any) -> Any:
+        """Return the content of a kind without a spec with the only value of that field."""
+        return {**given, "spec": None} if isinstance(given, dict) and not cls._has_spec() else given
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        made = handler(schema)
+        if not cls._has_spec():
+            found = handler.resolve_ref_schema(made)
+            found["properties"].pop("spec", None)
+            found["required"] = [name for name in found.get("required", ()) if name != "spec"]
+        return made
+
+    @classmethod
+    def _has_spec(cls) -> bool:
+        return cls.model_fields["spec"].annotation is not NoneType
+
     @classmethod
     def definition(cls) -> Manifest:
-        """Return the CustomResourceDefinition; all callers share it, so they must not change it.
+        """Return the CustomResourceDefinition, a copy for each caller.
 
         Raises:
             BuildError: If the class has no group and version.
             ManifestError: If a structural schema cannot express a model; it lists every such field.
         """
-        return _definition(cls)
+        copied: Manifest = copy_json(_definition(cls))
+        return copied
 
     @property
     def key(self) -> ObjectKey:

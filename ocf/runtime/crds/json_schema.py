@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticSerializationError, SchemaSerializer, core_schema, to_jsonable_python
 
-from ocf.runtime.crds.client_models import is_client_model, with_api_semantics
+from ocf.objects.model_fields import is_client_model
+from ocf.runtime.crds.client_models import with_api_semantics
 from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN, UNSUPPORTED, rules_of
 
 __all__ = ["json_schema"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
+from ocf.objects.models import add_unknown_fields
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -35,6 +37,7 @@ def write_nullable(model: BaseModel) -> Manifest:
         problem = f"cannot be written as JSON ({type(error).__name__})"
         raise ManifestError(type(model).__name__, [FieldProblem("", problem)]) from None
     found: Manifest = _without_absent(model, written)
+    add_unknown_fields(model, found)
     return found
 
 
@@ -67,4 +70,6 @@ def _fields(model: BaseModel, written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _means_absent(field: FieldInfo) -> bool:
+    if field.annotation is NoneType:
+        return True
     return not field.is_required() and field.default_factory is None and field.default is None

@@ -11,7 +11,8 @@ from ocf.errors import BuildError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.manifest import split_api_version
-from ocf.runtime.crds.crd import CRDVersion, Scope, crd, resource_names, version_problems
+from ocf.runtime.crds.crd import CRDVersion, Scope, crd, kind_of, version_problems
+from ocf.runtime.crds.resource_names import name_problems, resource_names
 
 __all__ = ["Conversion", "VersionedResource"]
 
@@ -59,8 +60,8 @@ class VersionedResource:
         scope: Scope of the kind.
 
     Raises:
-        BuildError: If a conversion is missing, declared twice, or not between neighbours, or if not exactly one
-            version is stored; it lists every problem.
+        BuildError: If a conversion is missing, declared twice, or not between neighbours, if not exactly one version
+            is stored, or if the API server would reject a name; it lists every problem.
 
     Example:
         >>> from pydantic import BaseModel
@@ -99,7 +100,9 @@ class VersionedResource:
     def __post_init__(self) -> None:
         problems = [problem.detail for problem in version_problems(self.versions, self.kind)]
         problems += self._conversion_problems()
-        kind, plural = resource_names(self.versions, self.kind, self.plural)
+        kind = kind_of(self.versions, self.kind)
+        problems += self._name_problems(kind)
+        plural = resource_names(kind, self.plural)["plural"]
         if problems:
             raise BuildError([f"{plural}.{self.group}: {problem}" for problem in problems])
         object.__setattr__(self, "kind", kind)
@@ -195,6 +198,17 @@ class VersionedResource:
 
     def _between(self, older: CRDVersion, newer: CRDVersion) -> list[Conversion[Any, Any]]:
         return [each for each in self.conversions if (each.older, each.newer) == (older.model, newer.model)]
+
+    def _name_problems(self, kind: str) -> Iterator[str]:
+        found = name_problems(
+            self.group,
+            [version.name for version in self.versions],
+            kind=kind,
+            plural=self.plural,
+            short_names=self.short_names,
+            categories=self.categories,
+        )
+        yield from map(str, found)
 
     def _conversion_problems(self) -> Iterator[str]:
         for older, newer in self._pairs:

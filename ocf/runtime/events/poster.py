@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import Final
 
 from ocf.cluster import Cluster, PatchOptions, PatchType
+from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.cluster.server_errors import is_namespace_ending
 from ocf.concepts import Attempt, Clock, Event, SystemClock
 from ocf.concepts.backoff import with_jitter
@@ -35,6 +36,7 @@ from ocf.errors import (
 )
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.json_values import encodable
+from ocf.objects.name_validation import dns_subdomain
 from ocf.objects.timestamps import format_micro_time
 from ocf.runtime.events.series import EventSeries, EventWrite, Instant
 
@@ -51,6 +53,9 @@ _CONTROLLER: Final = re.compile(
 )
 # A name has 253 characters, 17 of which are a dot and the instant.
 _LONGEST_STEM: Final = 236
+# How often an event gets another name if there is one of its name, and the most nanoseconds by which it differs.
+_RENAMES: Final = 5
+_RENAMED: Final = 1_000_000
 _FIELD_MANAGER: Final = 128
 
 _QUEUED: Final = 1000
@@ -223,12 +228,22 @@ class EventBroadcaster:
         else:
             self._drop(Drop.TOO_MANY, event.reason)
 
-    async def _post(self, write: EventWrite) -> bool:
+    async def _post(self, write: EventWrite, *, renames: int = _RENAMES) -> bool:
         """Send one write; return whether it is finished: sent or dropped."""
         try:
-            await self._send(write)
-        except AlreadyExistsError:
-            pass  # An earlier try succeeded, and its response was lost.
+            with requests_for(Purpose.EVENTS):
+                await self._send(write)
+        except AlreadyExistsError as error:
+            # After a try without a response, it is the event itself. Otherwise another reporter has posted an event at
+            # the same instant about an object of the same name, such as an owner of another kind or group.
+            if not self._tries and write.series is None:
+                if not renames:
+                    self._drop(Drop.REFUSED, write.manifest["reason"], error)
+                    return True
+                self._last_name += 1 + int(self._random() * _RENAMED)
+                regarding = write.manifest["regarding"]
+                write.manifest["metadata"]["name"] = self._name_of(regarding["name"], regarding["uid"])
+                return await self._post(write, renames=renames - 1)
         except (ServerError, TooManyRequestsError, ConflictError) as error:
             return self._tried(write, error)
         except ApiError as error:
@@ -274,23 +289,29 @@ class EventBroadcaster:
     def _manifest(self, event: Event, at: Instant) -> Manifest:
         # Named by the time, as in client-go; the counter keeps names unique while the clock stands still.
         self._last_name = max(self._last_name + 1, int(at.now.timestamp() * 1_000_000) * 1000)
+        version = {"resourceVersion": event.owner_version} if event.owner_version else {}
         return {
             "apiVersion": _API_VERSION,
             "kind": "Event",
             "metadata": {
-                "name": f"{event.owner.name[:_LONGEST_STEM].rstrip('-.')}.{self._last_name:x}",
+                "name": self._name_of(event.owner.name, event.owner_uid),
                 "namespace": event.owner.namespace or "default",
             },
             "type": event.type,
             "eventTime": format_micro_time(at.now),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
-            "regarding": {**_reference(event.owner), "uid": event.owner_uid},
+            "regarding": {**_reference(event.owner), "uid": event.owner_uid, **version},
             **({"related": _reference(event.resource)} if event.resource != event.owner else {}),
             "reason": event.reason,
             "action": event.action,
             "note": _shortened(event.note),
         }
+
+    def _name_of(self, owner: str, uid: str) -> str:
+        """Return the name of an event; names of some kinds, such as ClusterRoles, are not allowed for events."""
+        stem = owner[:_LONGEST_STEM].rstrip("-.")
+        return f"{uid if dns_subdomain(stem) else stem}.{self._last_name:x}"
 
 
 @asynccontextmanager

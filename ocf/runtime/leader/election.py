@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final
 
 from ocf.cluster import Cluster, InterceptingCluster, Request
+from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.backoff import with_jitter
 from ocf.errors import ApiError, ForbiddenError, LeaseLostError
@@ -145,8 +146,9 @@ async def _renew(elector: Elector, term: asyncio.Timeout) -> None:
 async def _attempt(elector: Elector) -> bool:
     """Try to take or renew the lease; an error is logged, and counts as a failed attempt."""
     try:
-        async with asyncio.timeout(elector.timing.attempt.total_seconds()):
-            return await elector.attempt()
+        with requests_for(Purpose.LEASE):
+            async with asyncio.timeout(elector.timing.attempt.total_seconds()):
+                return await elector.attempt()
     except (ApiError, TimeoutError) as error:
         _log.warning("the lease %s cannot be acquired: %s", elector.key, str(error) or "no response arrived in time")
         return False
@@ -154,8 +156,9 @@ async def _attempt(elector: Elector) -> bool:
 
 async def _release(elector: Elector) -> None:
     try:
-        async with asyncio.timeout(min(_seconds_left(elector), elector.timing.attempt.total_seconds())):
-            await elector.release()
+        with requests_for(Purpose.LEASE):
+            async with asyncio.timeout(min(_seconds_left(elector), elector.timing.attempt.total_seconds())):
+                await elector.release()
     except (ApiError, TimeoutError) as error:
         _log.warning("the lease %s is not released, other processes wait until it expires: %s", elector.key, error)
 

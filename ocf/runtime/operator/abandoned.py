@@ -1,7 +1,8 @@
 """Release of held objects whose owner is gone for good, because a user has removed its finalizers.
 
 An object may be deleted after its owner, by the garbage collector, or before it: with its namespace, or in the
-foreground. So both its own events and the deletion of its owner are followed. A release that fails is tried again.
+foreground. Or it was orphaned, and stays, but nothing would remove its finalizer. So both its own events and the
+deletion of its owner are followed. A release that fails is tried again.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.cluster import ListOptions
 from ocf.cluster.cache.serialization import unpack
 from ocf.component.held_objects import release_object
 from ocf.component.model.holds import hold_finalizer, recorded
-from ocf.component.model.ownership import finalizers_of, is_ending
+from ocf.component.model.ownership import SECOND, finalizers_of, is_ending
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import OcfError
 from ocf.objects import ObjectKey
+from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.owner_references import controller_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.objects import Manifest
@@ -34,22 +39,23 @@ _BACKOFF: Final = ExponentialBackoff()
 class AbandonedObjects:
     """Held objects of one operator that are being deleted, or whose owner is; each is released if that is gone."""
 
-    def __init__(self, operator: Operator[Any], cache: CachedCluster) -> None:
+    def __init__(self, operator: Operator[Any], cache: CachedCluster, owners: CachedCluster) -> None:
         self._operator = operator
         self._cache = cache
+        self._owner_cache = owners
         self._finalizer = hold_finalizer(operator.name)
         self._found: asyncio.Queue[ObjectKey] = asyncio.Queue()
         self._failures: dict[ObjectKey, int] = {}
 
     def look_at(self, key: ObjectKey, entry: CacheEntry) -> None:
-        """Note an object if it is being deleted and is held for an owner of this kind."""
+        """Note an object that is held for an owner of this kind, if it is being deleted or was orphaned."""
         controller = entry.controller
-        if controller is None or (controller.group, controller.kind) != self._operator.owner_group_kind:
+        if controller is not None and (controller.group, controller.kind) != self._operator.owner_group_kind:
             return
         # Nearly all objects have no such finalizer, and need not be unpacked.
         if self._finalizer.encode() in entry.packed:
             live = unpack(entry)
-            if is_ending(live) and self._finalizer in finalizers_of(live):
+            if (controller is None or is_ending(live)) and self._finalizer in finalizers_of(live):
                 self._found.put_nowait(key)
 
     def owner_ended(self, last: Manifest) -> None:
@@ -67,8 +73,8 @@ class AbandonedObjects:
             key = await self._found.get()
             try:
                 # Until the owners are read, each of them seems to be gone.
-                await self._cache.wait_for_sync(*self._operator.owner_kind, namespace=self._home(key))
-                await release_object(self._cache, key, self._operator.name, self._is_needed)
+                await self._owner_cache.wait_for_sync(*self._operator.owner_kind, namespace=self._home(key))
+                await release_object(self._cache, key, self._operator.name, await self._need_of(key))
             except OcfError as error:
                 self._failures[key] = failures = self._failures.get(key, 0) + 1
                 _log.warning("%s: %s is held, and cannot be released: %s", self._operator.name, key, error)
@@ -77,9 +83,33 @@ class AbandonedObjects:
             else:
                 self._failures.pop(key, None)
 
+    async def _need_of(self, key: ObjectKey) -> Callable[[Manifest], bool]:
+        """Return what decides whether an object has an owner, or is not being deleted: its deletion is another event.
+
+        One without a controller was orphaned, or a client has removed the reference, which its owner puts back. Then
+        the names of its field managers show the owner, unless they are hashed.
+        """
+        entry = self._cache.entry(key)
+        if entry is None or entry.controller is not None:
+            return self._is_needed
+        kind, home = self._operator.owner_kind, ListOptions(namespace=self._home(key), metadata_only=True)
+        living = {one["metadata"]["uid"] for one in (await self._owner_cache.list(*kind, home)).items}
+
+        def is_needed(live: Manifest) -> bool:
+            owners = self._appliers(live)
+            return controller_of(live) is not None or not owners or not owners.isdisjoint(living)
+
+        return is_needed
+
+    def _appliers(self, live: Manifest) -> set[str]:
+        """Return the uids of the owners for which this operator has applied an object."""
+        start = f"{self._operator.name}/{self._operator.owner_kind[1]}/"
+        names = [name for name in ManagedFields.of(live).appliers if name.startswith(start)]
+        return {name.removesuffix(f"/{SECOND}").rpartition("/")[2] for name in names}
+
     def _home(self, key: ObjectKey) -> str:
         """Return the namespace whose owners are read with those of an object; empty if those of all are."""
-        scopes = {each.namespace for each in self._cache.informers_of(*self._operator.owner_kind)}
+        scopes = {each.namespace for each in self._owner_cache.informers_of(*self._operator.owner_kind)}
         return key.namespace if key.namespace in scopes else ""
 
     def _is_needed(self, live: Manifest) -> bool:
@@ -89,5 +119,5 @@ class AbandonedObjects:
             return True
         homes = live["metadata"].get("namespace", ""), ""
         names = [ObjectKey(*self._operator.owner_kind, controller.name, home) for home in homes]
-        owners = [self._cache.entry(name) for name in names]
+        owners = [self._owner_cache.entry(name) for name in names]
         return any(owner is not None and owner.uid == controller.uid for owner in owners)

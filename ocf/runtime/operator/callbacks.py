@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ocf.component import CleanupPending, Component
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from ocf.component import ReconcileContext
     from ocf.runtime.operator.types import Cleanup, Components, ReconcileOutcome, Report
 
-__all__ = ["Callbacks"]
+__all__ = ["Callbacks", "required_parameters", "takes_context"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
@@ -37,7 +36,7 @@ class Callbacks(Generic[O]):
         self._components: Callable[..., Any] = components
         self._report: Callable[..., Any] | None = report
         self._on_delete: Callable[..., Any] | None = on_delete
-        self._takes_context = _positional(components) >= _BOTH
+        self._takes_context = takes_context(components)
 
     @property
     def takes_context(self) -> bool:
@@ -65,16 +64,16 @@ class Callbacks(Generic[O]):
         reject_duplicates(components)
         return components
 
-    async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
-        """Call `report` after a reconcile; return the delay until the next one, None if it asked for none."""
+    async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> None:
+        """Call `report` after a reconcile."""
         if self._report is None:
-            return None
+            return
         answer = self._report(context, owner, outcome)
-        asked = await answer if inspect.isawaitable(answer) else answer
-        if asked is None or isinstance(asked, timedelta):
-            return asked
-        name = getattr(self._report, "__qualname__", "the report")
-        raise ConfigError(f"{name} must return a timedelta or None, got an object of type {type(asked).__name__}")
+        found = await answer if inspect.isawaitable(answer) else answer
+        if found is not None:
+            name, kind = getattr(self._report, "__qualname__", "the report"), type(found).__name__
+            remedy = "ask for another reconcile with `context.requeue_after(...)`"
+            raise ConfigError(f"{name} must return None, got an object of type {kind}: {remedy}")
 
     async def on_delete(self, owner: O, context: ReconcileContext) -> CleanupPending | None:
         """Call `on_delete` for an owner that is being deleted; return what it waits for, or None once it is done."""
@@ -89,7 +88,12 @@ class Callbacks(Generic[O]):
         return pending
 
 
-def _positional(function: Callable[..., Any]) -> int:
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Return whether a function that returns components takes the context of a reconcile after the owner."""
+    return required_parameters(function) >= _BOTH
+
+
+def required_parameters(function: Callable[..., Any]) -> int:
     """Return the number of required positional parameters of a function; 1 if its signature is unknown."""
     try:
         parameters = signature_of(function).parameters.values()

@@ -6,40 +6,47 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import ListOptions
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.subscriptions import CacheChange
-from ocf.cluster.protocol import EventType
+from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.component.pause import find_pause, pause_path
-from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import ApiError, ConfigError, NotFoundError
+from ocf.errors import ApiError, ConfigError
 from ocf.objects import ObjectKey
-from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.abandoned import AbandonedObjects
+from ocf.runtime.operator.affected_owners import AffectedOwners
+from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.departed_owners import DepartedOwners
-from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions
+from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions, RunningReconcile
+from ocf.runtime.operator.pacing import Pacer
+from ocf.runtime.operator.predicates import is_urgent
 from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.runtime.operator.recording_reads import RecordingReads
-from ocf.runtime.operator.referred_owners import ReferredOwners
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
+from ocf.runtime.operator.unserved_kinds import UnservedKinds
+from ocf.runtime.operator.unwatched_objects import unwatched_objects
+from ocf.runtime.operator.watches import mapped
 from ocf.runtime.workqueue import WorkQueue, work
+from ocf.runtime.workqueue.workers import retry_delay
 
 if TYPE_CHECKING:
-    from ocf.cluster import WatchEvent
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.informer import InformerState
     from ocf.cluster.cache.serialization import CacheEntry
+    from ocf.component.model.context_values import ContextValues
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Kind, Operator
+    from ocf.runtime.operator.owners import Owners
+    from ocf.runtime.operator.watches import Watch
     from ocf.runtime.workqueue.metrics import QueueMetrics
 
 __all__ = ["Controller", "ControllerDeps"]
@@ -55,14 +62,7 @@ _JITTER: Final = 0.1
 _RELEASE_PERIOD: Final = 300.0
 # How long after its timeout a cancelled reconcile may take to end.
 _CANCEL_GRACE: Final = timedelta(minutes=1)
-# Delays between questions for the scope of a kind; those of the informers' lists.
-_DISCOVERY_DELAYS: Final = ExponentialBackoff(timedelta(seconds=0.5), timedelta(seconds=45))
-# In this time a kind that was installed since the last look is looked for again, at the longest delay, and listed.
-_LIST_GRACE: Final = timedelta(minutes=1)
-_NOT_SERVED: Final = "the API server does not serve it"
-_ADVICE: Final = (
-    "; install its CustomResourceDefinition before the operator, or name the kind in `late_kinds` if it may come later"
-)
+_FOR_EVER: Final = timedelta(days=36_500)
 _NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")})
 
 
@@ -76,6 +76,8 @@ class ControllerDeps:
         metrics: Metrics of the queue; None collects none.
         shutdown_timeout: How long running reconciles may continue after `stop`.
         random: Returns a random number in [0, 1), for jitter.
+        values: What the lifespan of the operator has set.
+        folding: Returns a block for the reconcile of an owner, in which its events are held.
     """
 
     clock: Clock
@@ -86,34 +88,31 @@ class ControllerDeps:
     shutdown_timeout: timedelta = timedelta(0)
     cache_sync_timeout: timedelta = timedelta(minutes=2)
     random: Callable[[], float] = random.random
-
-
-@dataclass(frozen=True, slots=True)
-class _RunningReconcile:
-    """A running reconcile."""
-
-    observed: ObservedVersions
-    event_versions: dict[ObjectKey, str] = field(default_factory=dict)
+    values: ContextValues | None = None
+    folding: Callable[[ObjectKey], AbstractContextManager[object]] = nullcontext
 
 
 class Controller:
     """The controller of one operator; `run` runs it."""
 
-    def __init__(self, operator: Operator[Any], cache: CachedCluster, deps: ControllerDeps) -> None:
+    def __init__(self, operator: Operator[Any], cache: CachedCluster, owners: Owners, deps: ControllerDeps) -> None:
         self.operator: Final = operator
         self.queue: Final[WorkQueue[ObjectKey]] = WorkQueue(
             operator.name, delays=operator.rate_limiter, metrics=deps.metrics
         )
+        self._pacer: Final[Pacer[ObjectKey]] = Pacer(self.queue.add)
         # These are read for every change of the cache.
         self._owner_kind: Final = operator.owner_kind
         self._cache = cache
+        self._owners: Final = owners
         self._deps = deps
         self._index = ObservationIndex()
-        self._abandoned = AbandonedObjects(operator, cache)
-        self._departed = DepartedOwners(cache)
-        self._referred: Final = ReferredOwners(operator, cache)
-        self._runs: dict[ObjectKey, _RunningReconcile] = {}
+        self._abandoned = AbandonedObjects(operator, cache, owners.cache)
+        self._departed = DepartedOwners(cache, owners.cache)
+        self._unserved: Final = UnservedKinds(operator, cache, self._enqueue_followers)
+        self._runs: dict[ObjectKey, RunningReconcile] = {}
         """The running reconciles, by owner."""
+        self._affected: Final = AffectedOwners(operator, owners, self._index, self._runs)
         self._following: dict[Followed, Callable[[], None]] = {}
         """What is watched, each with the function that ends the watching."""
         self._requested: set[Followed] = set()
@@ -122,15 +121,17 @@ class Controller:
         """Owners that were paused in their last reconcile."""
         self._pause_path: Final = pause_path(operator.pause_field)
         self._start: StartTask | None = None
-        self._declared: dict[Kind, tuple[str, ...]] = {}
-        """Declared kinds, and the namespaces in which each is watched, one empty text for all."""
-        self._unknown: dict[Kind, ApiError] = {}
-        """Kinds whose scope could not be found out yet."""
+        self._declared: Final = DeclaredKinds(operator, cache, owners.cache, deps.namespaces)
 
     @property
     def owners(self) -> int:
         """Number of known owners."""
         return len(self._index)
+
+    @property
+    def owner_cache(self) -> CachedCluster:
+        """The cache of its owners: that of the process, or one of its own."""
+        return self._owners.cache
 
     @property
     def paused(self) -> int:
@@ -158,19 +159,12 @@ class Controller:
         return "; ".join(f"the reconcile of {key} does not end" for key in self.overdue)
 
     def declares(self, state: InformerState) -> bool:
-        """Return whether an informer is one of those that the operator declares.
-
-        What one owner makes the operator read, another kind or another namespace, does not count.
-        """
-        return state.namespace in self._declared.get((state.api_version, state.kind), ())
+        """Return whether an informer is one of those that the operator declares."""
+        return self._declared.include(state)
 
     def ready(self, *, without: Collection[tuple[str, str]] = ()) -> str:
         """Return which declared kinds are not in the cache yet, and why; empty if all are."""
-        return "; ".join(
-            f"{api_version} {kind} is not read yet{f': {why}' if why else ''}"
-            for (api_version, kind), why in self._unread().items()
-            if (split_api_version(api_version)[0], kind) not in without
-        )
+        return self._declared.ready(without=without)
 
     async def run(self) -> None:
         """Reconcile owners until `stop` is called."""
@@ -178,10 +172,14 @@ class Controller:
             self._start = start
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
+            if self._owners.are_cached_apart:
+                start(self._release_unselected(), f"{self.operator.name} releases owners")
             start(self._release_unread(), f"{self.operator.name} releases kinds")
             start(self._abandoned.run(), f"{self.operator.name} releases objects")
             try:
-                await self._sync()
+                await self._declared.sync(
+                    self._follow, self._follow_owners, self.queue.closing, timeout=self._deps.cache_sync_timeout
+                )
                 await work(
                     self.queue,
                     self._reconcile_key,
@@ -192,95 +190,7 @@ class Controller:
                 )
             finally:
                 self._start = None
-
-    async def _sync(self) -> None:
-        """Follow the declared kinds, and wait until each was listed once, or `stop` is called.
-
-        A reconcile that began before would take what it has not read yet for absent, and delete what is wanted. So the
-        process ends after a while, as in controller-runtime, and another one may lead; the kubelet starts it again,
-        and shows that it does not run. Only a kind that the author expects to be defined later has no end.
-        """
-        synced, closing = asyncio.create_task(self._read_declared()), asyncio.create_task(self.queue.closing())
-        waiting: set[asyncio.Task[Any]] = {synced, closing}
-        limit = timeout = self._deps.cache_sync_timeout
-        served: set[Kind] = set()
-        try:
-            while True:
-                await asyncio.wait(waiting, timeout=timeout.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
-                if any(task.done() for task in waiting):
-                    break
-                unread = self._unread()
-                missing = {kind for kind, why in unread.items() if why == _NOT_SERVED}
-                timeout = limit
-                if unread.keys() - (missing & {*self.operator.late_kinds}):
-                    if found := await self._served_of(missing - served):
-                        served |= found
-                        timeout = _LIST_GRACE
-                        continue
-                    raise ConfigError(
-                        f"{self.operator.name}: the caches did not sync within cache_sync_timeout, {limit}: "
-                        f"{self.ready()}{_ADVICE if missing else ''}"
-                    )
-            if synced.done():
-                synced.result()
-        finally:
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-
-    async def _served_of(self, kinds: Collection[Kind]) -> set[Kind]:
-        """Return which kinds the API server serves now; those of a failed request are not among them."""
-        found: set[Kind] = set()
-        for kind in sorted(kinds):
-            with suppress(ApiError):
-                await self._cache.is_namespaced(*kind)
-                found.add(kind)
-        return found
-
-    async def _read_declared(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            for kind in self.operator.declared_kinds:
-                tasks.create_task(self._read(*kind))
-
-    async def _read(self, api_version: str, kind: str) -> None:
-        """Follow a declared kind, and wait until it was listed once."""
-        namespaces = self._declared[api_version, kind] = await self._namespaces_of(api_version, kind)
-        for namespace in namespaces:
-            self._follow(api_version, kind, namespace)
-        for namespace in namespaces:
-            await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
-
-    async def _namespaces_of(self, api_version: str, kind: str) -> tuple[str, ...]:
-        """Return the namespaces in which a kind is watched: those of the manager; one empty text for all.
-
-        The objects of a cluster-scoped kind are in none of them, and are watched as if there was no restriction.
-        """
-        if not self._deps.namespaces:
-            return ("",)
-        failures = 0
-        while True:
-            try:
-                namespaced = await self._cache.is_namespaced(api_version, kind)
-            except ApiError as error:
-                failures += 1
-                self._unknown[api_version, kind] = error
-                await asyncio.sleep(_DISCOVERY_DELAYS.after(failures).total_seconds())
-            else:
-                self._unknown.pop((api_version, kind), None)
-                return self._deps.namespaces if namespaced else ("",)
-
-    def _unread(self) -> dict[Kind, str]:
-        """Return the declared kinds that are not in the cache, with the reason; empty while the first list goes on."""
-        found: dict[Kind, str] = {}
-        for kind in self.operator.declared_kinds:
-            states, error = [*filter(self.declares, self._cache.informers_of(*kind))], self._unknown.get(kind)
-            unread = [each for each in states if not each.synced]
-            if error is not None:
-                found[kind] = _NOT_SERVED if isinstance(error, NotFoundError) else str(error)
-            elif unread or not states:
-                missing = any(each.missing for each in unread)
-                found[kind] = _NOT_SERVED if missing else "; ".join(filter(None, (each.problem for each in unread)))
-        return found
+                self._pacer.close()
 
     def handle_event(self, event: WatchEvent) -> None:
         """Handle an event of a watch outside of the cache as a change of the cache."""
@@ -292,40 +202,74 @@ class Controller:
         Those that the object before the change affects are among them: an owner reference or a label that was taken off
         must be seen by the owner that it named.
         """
-        deleted = change.type is EventType.DELETED
-        if deleted and (key.api_version, key.kind) == self._owner_kind:
+        if change.type is EventType.DELETED and (key.api_version, key.kind) == self._owner_kind:
             last = unpack(change.entry)
             paused = find_pause(last, self.operator.name, self._pause_path) is not None
             self._departed.ended(change.entry, paused=paused)
             self._abandoned.owner_ended(last)
-        version = "" if deleted else change.entry.version
-        if version:
+        elif change.type is not EventType.DELETED and change.entry.version:
             self._abandoned.look_at(key, change.entry)
-        for owner in dict.fromkeys(self._affected_owners(key, change)):
-            run_state = self._runs.get(owner)
-            if owner in self._paused and key != owner:
-                # The end of the pause is a change of the owner, and its reconcile reads all objects.
-                continue
-            if run_state is not None:
-                # The versions that a running reconcile observes are complete only at its end.
-                run_state.event_versions[key] = version
-            elif not self._index.has_seen(owner, key, version):
-                self.queue.add(owner, background=change.type is EventType.ADDED and self._is_old(change.entry))
+        self._enqueue_all((*self._departed.owner(key), *self._affected.by(key, change)), key, change)
+
+    def _enqueue_all(self, owners: Iterable[ObjectKey], key: ObjectKey, change: CacheChange) -> None:
+        """Enqueue owners, unless they are paused, not selected, or their last reconcile has seen the change."""
+        unseen = [owner for owner in dict.fromkeys(owners) if self._is_unseen(owner, key, change)]
+        # Most changes are own writes, of which nothing is unpacked.
+        if unseen and change.type is EventType.ADDED and self._is_old(change.entry):
+            for owner in unseen:
+                self.queue.add(owner, background=True)
+        elif unseen:
+            urgent = is_urgent(change)
+            for owner in unseen:
+                self._enqueue(owner, urgent=urgent, own=key == owner)
+
+    def _is_unseen(self, owner: ObjectKey, key: ObjectKey, change: CacheChange) -> bool:
+        """Return whether a change has to enqueue an owner; a running reconcile records it for its end."""
+        run_state = self._runs.get(owner)
+        known = run_state is not None or self._index.uid(owner) is not None
+        if not self._owners.is_affected(owner, key, change, known=known):
+            return False
+        if owner in self._paused and key != owner:
+            # The end of the pause is a change of the owner, and its reconcile reads all objects.
+            return False
+        if run_state is not None:
+            # The versions that a running reconcile observes are complete only at its end.
+            run_state.record(key, change)
+            return False
+        return not self._index.has_seen(owner, key, change.version)
+
+    def _enqueue(self, owner: ObjectKey, *, urgent: bool, own: bool) -> None:
+        """Enqueue an owner: at once for an urgent change of its own, or if it waits already."""
+        if (urgent and own) or owner in self.queue:
+            self.queue.add(owner)
+        else:
+            self._pacer.changed(owner, urgent=urgent)
 
     async def _reconcile_key(self, owner: ObjectKey) -> timedelta | None:
         """Reconcile an owner; enqueue it again if events arrived meanwhile that the reconcile has not observed."""
-        run_state = self._runs[owner] = _RunningReconcile(ObservedVersions(owner))
+        run_state = self._runs[owner] = RunningReconcile(ObservedVersions(owner))
+        self._pacer.began(owner)
+        failed, held = True, timedelta(0)
         try:
-            return await self._reconcile(owner, run_state.observed)
+            with self._deps.folding(owner):
+                delay = await self._reconcile(owner, run_state.observed)
+        except Exception as error:
+            held = retry_delay(error) or held
+            raise
+        else:
+            failed = False
+            return delay
         finally:
             del self._runs[owner]
-            observed, events = run_state.observed, run_state.event_versions
-            seen = all(observed.has_seen(key, version) for key, version in events.items())
-            # There is no event about an object that was created and deleted before the cache reports either.
+            self._pacer.ended(owner, failed=failed, held=held.total_seconds())
+            observed, unseen = run_state.observed, run_state.unseen()
             if owner in self._paused:
-                seen = owner not in events or observed.has_seen(owner, events[owner])
-            if not seen or any(self._cache.lacks(key) for key in observed.existing):
+                unseen = {key: change for key, change in unseen.items() if key == owner}
+            # There is no event about an object that was created and deleted before the cache reports either.
+            if any(self._cache.lacks(key) for key in observed.existing):
                 self.queue.add(owner)
+            for key, change in unseen.items():
+                self._enqueue(owner, urgent=is_urgent(change), own=key == owner)
             observed.end()
 
     async def _reconcile(self, owner: ObjectKey, observed: ObservedVersions) -> timedelta | None:
@@ -335,13 +279,24 @@ class Controller:
             self._requested.add(scope)
             self._follow(*scope)
 
-        cluster = RecordingReads(self._cache, observed, follow)
-        try:
-            manifest = await cluster.get(owner)
-        except NotFoundError:
+        def miss(api_version: str, kind: str, namespace: str) -> None:
+            self._unserved.look_for((api_version, kind, namespace if self._deps.namespaces else ""), self._start)
+
+        recording = partial(
+            RecordingReads,
+            follow=follow,
+            miss=miss,
+            namespaces=self._deps.namespaces,
+            follows_owner=not self._owners.are_cached_apart,
+        )
+        found = await self._owners.find(owner, partial(recording, observed=observed))
+        if found is None:
             if self._index.uid(owner) is not None or not self._departed.knows(owner):
                 self._forget(owner)
             await self._departed.restore_references(owner)
+            return None
+        cluster, manifest, selected = found
+        if not selected and not self._has_to_release(owner, manifest):
             return None
         if self._index.uid(owner) not in {None, observed.uid}:
             # The owner was deleted, and created again under its name, before this reconcile.
@@ -358,38 +313,55 @@ class Controller:
                 clock=self._deps.clock,
                 recorder=self._deps.recorder,
                 hooks=ReconcileHooks(
-                    unobserved=RecordingReads(self._cache, ObservedVersions(owner), follow),
+                    selected=selected,
+                    unobserved=recording(self._owners.routed(owner, direct=not selected), ObservedVersions(owner)),
+                    pages=self._cache,
                     read_latest=partial(self._newer, owner, manifest["metadata"].get("resourceVersion")),
                     found=self._departed.manages,
+                    unwatched=lambda: unwatched_objects(observed, self._cache, self.operator.resync),
+                    orphans=partial(self._orphans, owner, manifest["metadata"].get("uid")),
+                    wake=partial(self.queue.add, owner),
+                    retry_by=partial(self.queue.add_after, owner),
+                    values=self._deps.values,
                 ),
             )
         finally:
-            self._index.replace(observed)
+            if selected:
+                self._index.replace(observed)
         # After an owner that was created again under the name has taken over what it manages.
         await self._departed.restore_references(owner)
         return delay
 
+    def _has_to_release(self, owner: ObjectKey, live: Manifest) -> bool:
+        """Forget an owner that is not selected; return whether it has a finalizer of the operator."""
+        self._departed.released(owner)
+        if self._index.uid(owner) is not None:
+            self._forget(owner)
+        return bool(self.operator.finalizers.own_of(live))
+
     def _newer(self, owner: ObjectKey, version: str) -> Manifest | None:
         """Return an owner as the cache holds it, if it has changed; this does not count as a read of the reconcile."""
-        found = self._cache.entry(owner)
+        found = self._owners.cache.entry(owner)
         return unpack(found) if found is not None and found.version != version else None
+
+    def _orphans(self, owner: ObjectKey, uid: str) -> bool:
+        """Return whether an owner was seen with the finalizer by which its delete orphans its objects."""
+        found = self._owners.cache.entry(owner)
+        return found is not None and found.uid == uid and found.orphaning
 
     def _forget(self, owner: ObjectKey) -> None:
         """Drop what is kept of an owner that is gone."""
         self._paused.discard(owner)
         self._index.forget(owner)
+        self.queue.forget(owner)
+        self._pacer.forget(owner)
         self._deps.forget(owner)
 
-    def _affected_owners(self, key: ObjectKey, change: CacheChange) -> Iterable[ObjectKey]:
-        """Yield the owners that an object affects, or has affected before the change."""
-        if (key.api_version, key.kind) == self._owner_kind:
-            yield key
-        yield from self._departed.owner(key)
-        states = [state for state in (change.entry, change.old) if state is not None]
-        for state in states:
-            yield from self._referred.of(key, state)
-        yield from self._index.dependents(key, states)
-        yield from (owner for owner, run_state in self._runs.items() if run_state.observed.depends_on(key, states))
+    def _follow_owners(self, api_version: str, kind: str, namespace: str) -> None:
+        """Watch the owners, which have a cache of their own."""
+        if self._start is not None:
+            name = f"{self.operator.name} follows its owners {namespace}".rstrip()
+            self._start(self._followed(api_version, kind, namespace, self._owners.cache), name)
 
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:
         """Watch a kind from its first request on."""
@@ -400,7 +372,34 @@ class Controller:
             return
         self._cache.retain(*scope)
         name = f"{self.operator.name} follows {kind} {namespace}".rstrip()
-        self._following[scope] = self._start(self._followed(*scope), name)
+        self._following[scope] = self._start(self._followed(*scope, self._cache), name)
+        for watch in self.operator.kind_watches:
+            if (watch.api_version, watch.kind) == scope[:2] and not watch.maps_at_once:
+                self._start(self._mapped(watch, scope), f"{self.operator.name} maps {kind} {namespace}".rstrip())
+
+    async def _mapped(self, watch: Watch, scope: Followed) -> None:
+        """Handle the changes of a kind for a watch whose function waits, until cancelled; it delays nothing else."""
+        api_version, kind, namespace = scope
+        # The task that follows the kind reports why it cannot be watched.
+        with suppress(ApiError, ConfigError):
+            await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
+            async for change in self._cache.changes(api_version, kind, namespace=namespace):
+                key = ObjectKey(api_version, kind, change.name[1], change.name[0])
+                self._enqueue_all(await self._owners_at(watch, key, change), key, change)
+        await asyncio.get_running_loop().create_future()
+
+    async def _owners_at(self, watch: Watch, key: ObjectKey, change: CacheChange) -> Iterable[ObjectKey]:
+        """Return the owners to which a watch maps a change; if it needs no reconcile, those of one state only."""
+        event = change.event()
+        events = [event]
+        if event.old is not None and self._affected.is_needless(key, change):
+            events = [WatchEvent(event.type, state) for state in (event.old, event.object)]
+        found = []
+        for one in events:
+            reads = RecordingReads(self._owners.watching, ObservedVersions(key), namespaces=self._deps.namespaces)
+            names = await mapped(watch, one, reads, name=self.operator.name, timeout=self.operator.reconcile_timeout)
+            found.append([*self._affected.named(names)])
+        return found[0] if len(found) == 1 else [one for one in chain(*found) if (one in found[0]) != (one in found[1])]
 
     async def _release_unread(self) -> None:
         """Stop to watch what no owner reads or writes any more, unless it is declared, until cancelled.
@@ -409,57 +408,60 @@ class Controller:
         """
         while True:
             await asyncio.sleep(_RELEASE_PERIOD)
-            declared = ((*kind, namespace) for kind, namespaces in self._declared.items() for namespace in namespaces)
             running = (scope for run_state in self._runs.values() for scope in run_state.observed.followed)
-            used = self._index.followed | self._requested | {*declared, *running}
+            used = self._index.followed | self._requested | {*self._declared.scopes, *running}
             self._requested = set()
+            self._unserved.release(used)
             for scope in self._following.keys() - used:
                 self._following.pop(scope)()
                 self._cache.release(*scope)
 
-    async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
+    async def _followed(self, api_version: str, kind: str, namespace: str, cache: CachedCluster) -> None:
         """Handle the changes of a kind until cancelled."""
         scope = (api_version, kind, namespace)
         try:
-            await self._listed(api_version, kind, namespace)
-            changes = self._cache.changes(
-                api_version, kind, namespace=namespace, on_served=lambda: self._enqueue_followers(scope)
+            await self._listed(api_version, kind, namespace, cache)
+            changes = cache.changes(
+                api_version, kind, namespace=namespace, on_served=partial(self._enqueue_followers, scope)
             )
             async for change in changes:
                 home, name = change.name
                 self._handle_change_safely(ObjectKey(api_version, kind, name, home), change)
         except (ApiError, ConfigError) as error:
-            if (api_version, kind) == self.operator.owner_kind:
+            if (api_version, kind) == self._owner_kind and cache is self._owners.cache:
                 raise
-            if isinstance(error, ConfigError) and namespace in self._declared.get((api_version, kind), ()):
+            if isinstance(error, ConfigError) and (api_version, kind, namespace) in self._declared.scopes:
                 raise
             # The kind has no watch; components that wait for such an object requeue themselves. What an owner made the
             # operator read may have too many objects for the cache, which fails the owners that need it.
             _log.warning("%s: %s %s cannot be watched: %s", self.operator.name, api_version, kind, error)
             await asyncio.get_running_loop().create_future()
 
-    async def _listed(self, api_version: str, kind: str, namespace: str) -> None:
+    async def _listed(self, api_version: str, kind: str, namespace: str, cache: CachedCluster) -> None:
         """Wait until a kind is in the cache; if that failed at first, reconcile the owners that need it.
 
-        Their requests were answered by the API server, and no event is about what was deleted before the cache was
-        there; or it did not serve the kind.
+        The API server answered their requests, or did not serve the kind; no event is about what was deleted before.
         """
         try:
-            await self._cache.cache(api_version, kind, namespace=namespace)
+            await cache.cache(api_version, kind, namespace=namespace)
         except ConfigError:
             raise
         except Exception:  # noqa: BLE001 (a list may fail in any way; the cache logs it, and repeats the list)
-            await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
+            if any(one.unwatched for one in cache.informers_of(api_version, kind)):
+                self._enqueue_followers((api_version, kind, namespace), ended=True)
+            await cache.wait_for_sync(api_version, kind, namespace=namespace)
             self._enqueue_followers((api_version, kind, namespace))
 
-    def _enqueue_followers(self, scope: Followed) -> None:
+    def _enqueue_followers(self, scope: Followed, *, failed: bool = False, ended: bool = False) -> None:
         """Enqueue the owners that have requested something, in their last reconcile or in one that runs.
 
-        They may have failed because the API server did not serve the kind, for so long that they are retried seldom.
+        They may have failed because the API server did not serve the kind, for so long that they are retried seldom;
+        with `failed`, only such ones are enqueued, and with `ended` those of which no reconcile runs.
         """
         running = [owner for owner, run_state in self._runs.items() if scope in run_state.observed.followed]
         for owner in dict.fromkeys((*self._index.followers(scope), *running)):
-            self.queue.add(owner)
+            if (self.queue.failures(owner) or not failed) and (owner not in self._runs or not ended):
+                self.queue.add(owner)
 
     def _handle_change_safely(self, key: ObjectKey, change: CacheChange) -> None:
         try:
@@ -472,14 +474,17 @@ class Controller:
         while True:
             spread = 1 + _JITTER * (2 * self._deps.random() - 1)
             await asyncio.sleep(period.total_seconds() * spread)
-            for namespace in await self._namespaces_of(*self.operator.owner_kind):
-                try:
-                    owners = await self._cache.list(*self.operator.owner_kind, ListOptions(namespace=namespace))
-                except ApiError as error:
-                    _log.warning("%s: resync skipped: %s", self.operator.name, error)
-                    continue
-                for owner in owners.items:
-                    self.queue.add(ObjectKey.of(owner), background=True)
+            for namespace in await self._declared.namespaces_of(*self.operator.owner_kind):
+                for owner in await self._owners.known(namespace):
+                    self.queue.add(owner, background=True)
+
+    async def _release_unselected(self) -> None:
+        """Enqueue what has a finalizer of the operator and is not selected, at the start and once per resync."""
+        while True:
+            for namespace in await self._declared.namespaces_of(*self._owner_kind):
+                for owner in await self._owners.unselected(namespace):
+                    self.queue.add(owner, background=True)
+            await asyncio.sleep((self.operator.resync or _FOR_EVER).total_seconds())
 
     def _is_old(self, entry: CacheEntry) -> bool:
         """Return whether an object is older than a change that a user could be waiting for."""

@@ -61,8 +61,9 @@ class _Left(NamedTuple):
 class DepartedOwners:
     """The objects that the components of an operator manage, and those of deleted owners that may still exist."""
 
-    def __init__(self, cache: CachedCluster) -> None:
+    def __init__(self, cache: CachedCluster, owners: CachedCluster) -> None:
         self._cache = cache
+        self._owner_cache = owners
         self._managed: dict[str, tuple[Owner, Mapping[ObjectKey, str]]] = {}
         """The managed objects of each living owner, by its uid, each with its component."""
         self._left: OrderedDict[ObjectKey, dict[ObjectKey, _Left]] = OrderedDict()
@@ -73,7 +74,7 @@ class DepartedOwners:
     def manages(self, context: ReconcileContext, components: Sequence[Component]) -> None:
         """Record which objects with an owner reference the components of an owner manage, unless it is gone."""
         owner = context.owned_by
-        known = self._cache.entry(owner.key)
+        known = self._owner_cache.entry(owner.key)
         if known is not None and known.uid == owner.uid:
             objects = {key: one.name for one in components for key in one.owned_objects(owner)}
             self._managed[owner.uid] = (owner, objects)
@@ -101,6 +102,11 @@ class DepartedOwners:
         """Yield the deleted owner of an object that may still exist."""
         if key in self._owners:
             yield self._owners[key]
+
+    def released(self, owner: ObjectKey) -> None:
+        """Forget the objects of an owner that exists, and that its watch does not show any more."""
+        for key in [*self._left.get(owner, {})]:
+            self._drop(key)
 
     def knows(self, owner: ObjectKey) -> bool:
         """Return whether objects of a deleted owner may still exist."""

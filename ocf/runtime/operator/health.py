@@ -26,7 +26,7 @@ __all__ = ["Health"]
 
 
 class Health:
-    """The checks of a process; `set_term` sets the cache and controllers that they inspect.
+    """The checks of a process; `set_term` sets the caches and controllers that they inspect.
 
     Args:
         clock: Measures how long a problem has lasted.
@@ -37,27 +37,37 @@ class Health:
     def __init__(self, clock: Clock, watch_failure_timeout: timedelta, lease: Check | None = None) -> None:
         self._clock = clock
         self._watch_failure_timeout = watch_failure_timeout
-        self._cache: CachedCluster | None = None
+        self._caches: Sequence[CachedCluster] = ()
         self._controllers: Sequence[Controller] = ()
         self._since: timedelta | None = None
         self._lease = lease
         self._webhooks: WebhookServer | None = None
         self._converted: Collection[tuple[str, str]] = ()
+        self._starts: dict[str, str] = {}
+
+    def expect(self, part: str, problem: str) -> None:
+        """Make the process unready until a part of it has started, `webhooks`; called before the checks are served."""
+        self._starts[part] = problem
+
+    def has_started(self, part: str) -> None:
+        """Record that a part of the process has started."""
+        self._starts[part] = ""
 
     def set_webhooks(self, webhooks: WebhookServer, converted: Collection[tuple[str, str]]) -> None:
         """Set the server of the webhooks."""
         self._webhooks, self._converted = webhooks, converted
+        self.has_started("webhooks")
 
-    def set_term(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
-        """Set the cache and the controllers of the current term as the leader; None between terms."""
-        self._cache, self._controllers, self._since = cache, controllers, None
+    def set_term(self, caches: Sequence[CachedCluster], controllers: Sequence[Controller] = ()) -> None:
+        """Set the caches and the controllers of the current term as the leader; none between terms."""
+        self._caches, self._controllers, self._since = caches, controllers, None
 
     @property
     def live(self) -> Checks:
         """The checks of `/healthz`."""
         own = {"reconciles": self.reconciles, "watches": self._lasting(self.watches)}
         lease = {"lease": self._lease} if self._lease is not None else {}
-        webhooks = {"webhooks": self._webhooks.live} if self._webhooks is not None else {}
+        webhooks = {"webhooks": self._live_webhooks} if "webhooks" in self._starts else {}
         return {**own, **lease, **webhooks}
 
     @property
@@ -69,10 +79,18 @@ class Health:
         """
         own: Checks = {
             "reconciles": self.reconciles,
-            "owners": partial(self.owners, without=self._converted),
-            "watches": partial(self.watches, without=self._converted),
+            "owners": lambda: self.owners(without=self._converted),
+            "watches": lambda: self.watches(without=self._converted),
         }
-        return own if self._webhooks is None else {**own, "webhooks": self._webhooks.problem}
+        return {**own, **{part: partial(self._started, part) for part in self._starts}}
+
+    def _live_webhooks(self) -> str:
+        return self._webhooks.live() if self._webhooks is not None else ""
+
+    def _started(self, part: str) -> str:
+        if part == "webhooks" and self._webhooks is not None:
+            return self._webhooks.problem()
+        return self._starts[part]
 
     def reconciles(self) -> str:
         """Return which reconciles still run after they were cancelled."""
@@ -84,11 +102,10 @@ class Health:
         Other watches are of what owners make the operator read. Their problems are logged, shown by the metrics, and
         affect the owners that need them: what one owner names must not take the process out of service for all.
         """
-        if self._cache is None:
-            return ""
         failing = (
             state
-            for state in self._cache.failing
+            for cache in self._caches
+            for state in cache.failing
             if not state.missing and (split_api_version(state.api_version)[0], state.kind) not in without
         )
         return "; ".join(state.problem for state in failing if any(each.declares(state) for each in self._controllers))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -19,31 +19,32 @@ from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
-from ocf.concepts import Event, Recorder
+from ocf.component.external.calls import ExternalCalls
+from ocf.concepts import Recorder
 from ocf.concepts.tracing import tracing_with
-from ocf.errors import ApiError, BuildError, ConfigError, leaf_errors
+from ocf.errors import BuildError, ConfigError, leaf_errors
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
-from ocf.runtime.events.recorders import multi_recorder, rewrite_events
+from ocf.runtime.events.recorders import FoldedEvents, multi_recorder, rewrite_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
 from ocf.runtime.monitoring.metrics import PrometheusRecorder
+from ocf.runtime.operator.background import ENDED_EVENT, Background, happened_to_process
 from ocf.runtime.operator.controller import Controller, ControllerDeps
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
-from ocf.runtime.operator.operator import Operator
+from ocf.runtime.operator.operator import Kind, Operator
 from ocf.runtime.operator.options import ManagerOptions
+from ocf.runtime.operator.owners import Owners, SelectedObjects, content_needed
 from ocf.runtime.operator.state_metrics import StateMetrics
-from ocf.runtime.operator.supervised_tasks import supervised_tasks
+from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.webhook_options import serving_webhooks
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
 if TYPE_CHECKING:
+    from ocf.cluster.cache.transform import NeedsContent
     from ocf.runtime.admission.server import WebhookServer
 
-__all__ = ["ENDED_EVENT", "Manager"]
-
-ENDED_EVENT: Final = "OperatorEnded"
-"""Reason of the event about an operator that ends its process."""
+__all__ = ["Manager", "require_together"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Manager:
 
     Raises:
         BuildError: If there is no operator, two have the same name, two have webhooks for the same kind, or two set the
-            same condition of the same owners.
+            same condition or the same finalizer of the same owners.
 
     Attributes:
         health: The checks of the probes.
@@ -70,14 +71,7 @@ class Manager:
     """
 
     def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: ManagerOptions) -> None:
-        names = [operator.name for operator in operators]
-        if not names or len(set(names)) < len(names):
-            raise BuildError(
-                [f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"]
-            )
-        shared = _shared_conditions(operators)
-        if shared:
-            raise BuildError(shared)
+        require_together(operators)
         self._cluster = cluster
         self._operators = tuple(operators)
         self._options = options
@@ -86,11 +80,23 @@ class Manager:
         self._controllers: tuple[Controller, ...] = ()
         self._posted: dict[str, Recorder] = {}
         self._started = asyncio.Event()
+        self._stop = asyncio.Event()
         self._runner = LeaderRunner(
-            cluster, self._open_term, lease=options.lease, clock=options.clock, random=options.random
+            cluster,
+            self._open_term,
+            lease=options.lease,
+            clock=options.clock,
+            random=options.random,
+            stopped=self._stop,
         )
         lease = self._runner.lost if options.lease is not None else None
         self.health: Final = Health(options.clock, options.watch_failure_timeout, lease)
+        make_cache = partial(self._cache, cluster, uncached=self._uncached)
+        self._background = Background(operators, cluster, make_cache, options, self._stop)
+        if self._background.opens:
+            self.health.expect("lifespan", "the lifespan has not opened yet")
+        if self._webhooks is not None:
+            self.health.expect("webhooks", "the webhooks are not served yet")
         self.endpoints: Endpoints | None = None
         self.webhooks: WebhookServer | None = None
 
@@ -127,14 +133,14 @@ class Manager:
 
         Raises:
             ExceptionGroup: With the errors that ended it.
-            ConfigError: If endpoints or webhooks cannot be served, or a declared kind has more objects than
-                `max_objects`, or could not be read within `cache_sync_timeout`.
+            Exception: The error of a lifespan.
+            ConfigError: If a lifespan does not open in time, endpoints or webhooks cannot be served, or a declared kind
+                has more objects than `max_objects`, or could not be read within `cache_sync_timeout`.
             ApiError: If the certificate of the webhooks cannot be read from the cluster, or stored in it.
             asyncio.CancelledError: If cancelled; running reconciles are cancelled, too.
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(tracing_with(self._options.tracer))
-            await self._serve_webhooks(stack)
             listen = self._options.listen
             if listen is not None:
                 health, registry = self.health, self.registry
@@ -142,7 +148,21 @@ class Manager:
                     registry=registry, live=health.live, ready=health.ready, host=listen.host, port=listen.port
                 )
                 self.endpoints = await stack.enter_async_context(served)
-            await self._runner.run()
+            if not await self._background.open(stack):
+                return
+            if self._background.opens:
+                self.health.has_started("lifespan")
+            await self._serve_webhooks(stack)
+            if not self._background.runs_in_each_replica:
+                await self._runner.run()
+                return
+            async with supervised_tasks() as start:
+                self._background.start(start, on_leader=False)
+                await self._runner.run()
+
+    @property
+    def _uncached(self) -> set[Kind]:
+        return {kind for operator in self._operators for kind in operator.uncached}
 
     async def _serve_webhooks(self, stack: AsyncExitStack) -> None:
         """Serve the webhooks, whether the process leads or not."""
@@ -160,46 +180,68 @@ class Manager:
     @asynccontextmanager
     async def _open_term(self, cluster: Cluster) -> AsyncIterator[_Term]:
         async with AsyncExitStack() as stack:
-            cache = await stack.enter_async_context(self._cache(cluster))
+            needed = content_needed(self._operators)
+            opened = self._cache(cluster, uncached=self._uncached, needs_content=needed)
+            cache = await stack.enter_async_context(opened)
+            self._background.begin_term(stack, cache)
             self._controllers = tuple([await self._controller(each, cache, cluster, stack) for each in self._operators])
+            # The controllers have ended by then: no call outlives them.
+            external = cluster.apply_cache.shared(ExternalCalls)
+            stack.push_async_callback(external.cancel)
             stack.callback(self._end_term)
             stack.callback(cluster.apply_cache.reserve_conditions, {})
             cluster.apply_cache.reserve_conditions(_declared_conditions(self._operators))
-            self._set_cache(cache)
-            yield _Term(cache, self._controllers, self.health, self._started, announce=partial(self._announce, cluster))
+            caches = tuple(dict.fromkeys((cache, *(each.owner_cache for each in self._controllers))))
+            self._set_caches(caches, external)
+            await self._background.open_term(stack, self._posted)
+            yield _Term(
+                caches,
+                self._controllers,
+                self.health,
+                self._started,
+                announce=partial(self._announce, cluster),
+                background=partial(self._background.start, on_leader=True),
+            )
 
     async def _announce(self, cluster: Cluster, operator: str, problem: str) -> None:
-        """Record why the process ends, in an event about its lease: the one object of the process that is known."""
-        lease, recorder = self._options.lease, self._posted.get(operator)
-        if lease is None or recorder is None:
-            return
-        key = ObjectKey("coordination.k8s.io/v1", "Lease", lease.name, lease.namespace)
-        uid = ""
-        with suppress(ApiError):  # without it, only `kubectl describe` of the lease does not show the event
-            uid = str((await cluster.get(key))["metadata"].get("uid") or "")
-        event = Event(
-            owner=key, owner_uid=uid, resource=key, reason=ENDED_EVENT, action="Start", note=problem, type="Warning"
-        )
-        recorder.happened(event)
+        """Record why the process ends, in an event about its lease."""
+        recorder = self._posted.get(operator)
+        await happened_to_process(cluster, self._options.lease, recorder, ENDED_EVENT, problem, action="Start")
 
     def _end_term(self) -> None:
         self._posted.clear()
         self._controllers = ()
         self._started.clear()
-        self._set_cache(None)
+        self._set_caches(())
 
-    def _set_cache(self, cache: CachedCluster | None) -> None:
-        self.health.set_term(cache, self._controllers)
+    def _set_caches(self, caches: Sequence[CachedCluster], external: ExternalCalls | None = None) -> None:
+        self.health.set_term(caches, self._controllers)
         if self._metrics is not None:
             paused = {each.operator.name: partial(_paused, each) for each in self._controllers}
-            self._metrics.state.set_term(cache, paused)
+            self._metrics.state.set_term(caches, paused, external)
 
-    def _cache(self, cluster: Cluster) -> CachedCluster:
+    async def _owners(
+        self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
+    ) -> Owners:
+        selector = operator.label_selector
+        if not selector:
+            return Owners(operator, cache, cache, cluster)
+        selected = self._cache(SelectedObjects(cluster, operator.owner_kind, selector), uncached=())
+        return Owners(operator, cache, await stack.enter_async_context(selected), cluster)
+
+    def _cache(
+        self,
+        cluster: Cluster,
+        *,
+        uncached: Collection[Kind],
+        needs_content: Mapping[Kind, NeedsContent] | None = None,
+    ) -> CachedCluster:
         return CachedCluster(
             cluster,
-            uncached={kind for operator in self._operators for kind in operator.uncached},
+            uncached=uncached,
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
+            needs_content=needs_content,
             timing=self._options.cache_timing,
         )
 
@@ -207,6 +249,7 @@ class Manager:
         self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
     ) -> Controller:
         recorders = [*operator.recorders]
+        folding: FoldedEvents | None = None
         on_deleted = [operator.on_deleted] if operator.on_deleted is not None else []
         if self._metrics is not None:
             counting = self._metrics.recorder(operator.name)
@@ -215,8 +258,9 @@ class Manager:
         if self._options.events:
             poster = broadcasting_events(cluster, controller=operator.controller, clock=self._options.clock)
             self._posted[operator.name] = posted = await stack.enter_async_context(poster)
+            folding = FoldedEvents(posted)
             recorders.append(
-                rewrite_events(posted, operator.event_formatter) if operator.event_formatter is not None else posted
+                rewrite_events(folding, operator.event_formatter) if operator.event_formatter is not None else folding
             )
         deps = ControllerDeps(
             clock=self._options.clock,
@@ -227,8 +271,10 @@ class Manager:
             shutdown_timeout=self._options.shutdown_timeout,
             cache_sync_timeout=self._options.cache_sync_timeout,
             random=self._options.random,
+            values=self._background.values(operator.name),
+            folding=folding.reconciling if folding is not None else nullcontext,
         )
-        return Controller(operator, cache, deps)
+        return Controller(operator, cache, await self._owners(operator, cache, cluster, stack), deps)
 
 
 class _Term:
@@ -236,15 +282,17 @@ class _Term:
 
     def __init__(
         self,
-        cache: CachedCluster,
+        caches: Sequence[CachedCluster],
         controllers: Sequence[Controller],
         health: Health,
         started: asyncio.Event,
         *,
         announce: Callable[[str, str], Awaitable[None]],
+        background: Callable[[StartTask], None],
     ) -> None:
         self._announce = announce
-        self._cache = cache
+        self._background = background
+        self._caches = caches
         self._controllers = controllers
         self._health = health
         self._started = started
@@ -253,6 +301,7 @@ class _Term:
         """Run the controllers until `stop` is called."""
         async with supervised_tasks() as start, asyncio.TaskGroup() as tasks:
             start(self._revive_watches(), "watches")
+            self._background(start)
             runs = [tasks.create_task(self._run(each), name=each.operator.name) for each in self._controllers]
             self._started.set()
             # A task group takes a cancelled task for one that is done; this raises.
@@ -291,10 +340,25 @@ class _Term:
             if unread and unread != logged:
                 _log.warning("%s", unread)
             logged = unread
-            for state in self._cache.failing:
+            for cache, state in [(one, state) for one in self._caches for state in one.failing]:
                 # The state of the watch has the problem, which may be any error, and belong to what one owner names.
                 with suppress(Exception):
-                    await self._cache.cache(state.api_version, state.kind, namespace=state.namespace)
+                    await cache.cache(state.api_version, state.kind, namespace=state.namespace)
+
+
+def require_together(operators: Sequence[Operator[Any]]) -> None:
+    """Check that operators can run in one process.
+
+    Raises:
+        BuildError: If there is no operator, two have the same name, or two set the same condition or the same finalizer
+            of the same owners.
+    """
+    names = [operator.name for operator in operators]
+    if not names or len(set(names)) < len(names):
+        raise BuildError([f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"])
+    shared = [*_shared_conditions(operators), *_shared_finalizers(operators)]
+    if shared:
+        raise BuildError(shared)
 
 
 def _shared_conditions(operators: Sequence[Operator[Any]]) -> list[str]:
@@ -305,6 +369,17 @@ def _shared_conditions(operators: Sequence[Operator[Any]]) -> list[str]:
         for one, other in combinations(operators, 2)
         if one.owner_group_kind == other.owner_group_kind
         for name in sorted(one.declared_conditions & other.declared_conditions)
+    ]
+
+
+def _shared_finalizers(operators: Sequence[Operator[Any]]) -> list[str]:
+    """Return a problem for each two operators of which one would remove the finalizer of the other one."""
+    return [
+        f'"{one.name}" and "{other.name}" both remove the finalizer "{name}" of each {one.owner.kind}: '
+        "use different names, or one of them would release the owner before the other one has cleaned up"
+        for one, other in combinations(operators, 2)
+        if one.owner_group_kind == other.owner_group_kind
+        for name in sorted({*one.finalizers.taken_from(other.finalizers), *other.finalizers.taken_from(one.finalizers)})
     ]
 
 

@@ -18,14 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
+from ocf.cluster.cache.subscriptions import CacheChange
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.owner_references import controller_of
+from ocf.objects.owner_references import ControllerReference, controller_of
 
-__all__ = ["Followed", "ListScope", "ObservationIndex", "ObservedVersions"]
+__all__ = ["Followed", "ListScope", "ObservationIndex", "ObservedVersions", "RunningReconcile"]
 
 _ABSENT: Final = ""
 # No version is equal to it.
@@ -45,16 +47,20 @@ class ListScope(NamedTuple):
     Args:
         namespace: Namespace; empty for all namespaces.
         selected: The selectors; None if only the API server can evaluate them, so that any object may be meant.
+        controller: Uid of the controller of the objects; empty for any.
     """
 
     api_version: str
     kind: str
     namespace: str
     selected: ListFilter | None
+    controller: str = ""
 
-    def covers(self, key: ObjectKey, labels: Mapping[str, str]) -> bool:
+    def covers(self, key: ObjectKey, labels: Mapping[str, str], controller: ControllerReference | None) -> bool:
         """Return whether the list selects an object."""
         if (key.api_version, key.kind) != (self.api_version, self.kind) or self.namespace not in ("", key.namespace):
+            return False
+        if self.controller and (controller is None or controller.uid != self.controller):
             return False
         return self.selected is None or self.selected.matches((key.namespace, key.name), labels)
 
@@ -207,7 +213,8 @@ class ObservedVersions:
 
     def _is_listed(self, key: ObjectKey, live: Manifest) -> bool:
         """Return whether a list that selects an object was requested."""
-        return any(scope.covers(key, live["metadata"].get("labels") or {}) for scope in self.lists)
+        labels, controller = live["metadata"].get("labels") or {}, controller_of(live)
+        return any(scope.covers(key, labels, controller) for scope in self.lists)
 
     def _is_foreign(self, key: ObjectKey, live: Manifest, known: str | None, manager: str) -> bool:
         """Return whether an object that was written is another one than was read, or exists although none was found."""
@@ -233,6 +240,23 @@ class ObservedVersions:
         return controller is not None and controller.refers_to(self.owner, self.uid, namespace=key.namespace)
 
 
+@dataclass(frozen=True, slots=True)
+class RunningReconcile:
+    """A running reconcile, and what has changed meanwhile: of each object all changes as one."""
+
+    observed: ObservedVersions
+    changes: dict[ObjectKey, CacheChange] = field(default_factory=dict)
+
+    def record(self, key: ObjectKey, change: CacheChange) -> None:
+        """Add a change of an object."""
+        earlier = self.changes.get(key)
+        self.changes[key] = change if earlier is None else earlier.followed_by(change)
+
+    def unseen(self) -> dict[ObjectKey, CacheChange]:
+        """Return the changes that the reconcile has not observed."""
+        return {key: one for key, one in self.changes.items() if not self.observed.has_seen(key, one.version)}
+
+
 class ObservationIndex:
     """Versions that the last reconcile of each owner has observed."""
 
@@ -247,6 +271,11 @@ class ObservationIndex:
     def __len__(self) -> int:
         return len(self._of)
 
+    @property
+    def owners(self) -> Collection[ObjectKey]:
+        """The owners that were reconciled."""
+        return self._of.keys()
+
     def replace(self, observed: ObservedVersions) -> None:
         """Replace the records of an owner's previous reconcile."""
         owner = observed.owner
@@ -255,6 +284,8 @@ class ObservationIndex:
         observed.followed = self._equal.setdefault(observed.followed, observed.followed)
         for key in observed.uncontrolled:
             self._dependents.setdefault(key, set()).add(owner)
+        # Of what it controls itself, an owner is found by the owner references.
+        observed.lists = [scope for scope in observed.lists if not scope.controller]
         for scope in observed.lists:
             self._listing.setdefault(scope.group, {}).setdefault(scope, set()).add(owner)
 
@@ -319,7 +350,7 @@ def _groups(key: ObjectKey, states: Iterable[CacheEntry]) -> Iterator[_Group]:
 
 
 def _are_covered(scopes: Iterable[ListScope], key: ObjectKey, states: Iterable[CacheEntry]) -> bool:
-    return any(scope.covers(key, state.labels) for scope in scopes for state in states)
+    return any(scope.covers(key, state.labels, state.controller) for scope in scopes for state in states)
 
 
 def _version(live: Manifest | None) -> str:

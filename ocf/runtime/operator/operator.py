@@ -5,35 +5,41 @@ A declaration is a frozen value; `running`, `run` and `main` run it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import inspect
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
-from ocf.component.deletion import condition_type
+from ocf.component.deletion import FinalizerNames, condition_type, finalizer_problems
 from ocf.component.model.former_managers import pattern_problems
 from ocf.component.pause import pause_condition, pause_path
 from ocf.concepts import Recorder
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import BuildError, ConfigError
+from ocf.errors import BuildError, ConfigError, ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import condition_type_problem
-from ocf.objects.manifest import split_api_version
+from ocf.objects.manifest import copy_json, split_api_version
 from ocf.objects.name_validation import dns_label
+from ocf.objects.selectors import LabelSelector
 from ocf.runtime.admission.webhooks import Webhook
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.events.recorders import EventFormatter
 from ocf.runtime.operator.callbacks import Callbacks
 from ocf.runtime.operator.owner_type import OwnerType
+from ocf.runtime.operator.predicates import Predicate
+from ocf.runtime.operator.process import BackgroundTask, Lifespan
+from ocf.runtime.operator.relations import Relation
 from ocf.runtime.operator.types import Cleanup, Components, Report
+from ocf.runtime.operator.watches import Watch
 from ocf.runtime.rbac.policy_rule import PolicyRule
-from ocf.runtime.rbac.rules import EVENTS, policy_rules
+from ocf.runtime.rbac.rules import EVENTS, declared_rules, is_known, mapping_or_guess, policy_rules
 from ocf.runtime.workqueue.queue import RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
 
-__all__ = ["Kind", "Operator", "Watch"]
+__all__ = ["Kind", "Operator"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
@@ -43,21 +49,6 @@ Kind: TypeAlias = tuple[str, str]
 _DELAYS: Final = ExponentialBackoff()
 _LIMIT: Final = timedelta(minutes=5)
 _RESYNC: Final = timedelta(hours=10)
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """A watch of objects that affect owners which neither control them nor read them by name.
-
-    Args:
-        api_version: Group and version.
-        owners: Maps an object to the owners to reconcile, as pairs of namespace (empty for none) and name. It is called
-            with the state before a modification as well as with the new one. An exception is logged.
-    """
-
-    api_version: str
-    kind: str
-    owners: Callable[[Manifest], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +71,21 @@ class Operator(Generic[O]):
         report: Sets fields and conditions of the owner's status, which are part of its one status write; called at the
             end of each reconcile, also if the reconcile failed. It is not called for an owner that its model cannot
             read, because there is no owner to pass, nor once the owner is gone.
+        select: Which objects of the owner kind are its owners; empty for all. A label selector, such as
+            `example.com/copy=true`, goes to the API server, so that other objects of the kind are neither sent to the
+            process nor cached. A function is called with the manifest of an object, for annotations or fields, and
+            returns True or False; the metadata of all others is cached then. Objects that are not selected get no
+            finalizer, status or reconcile. An owner that is not selected any more is released: the finalizers of the
+            operator are removed without a call of `on_delete`, and its objects and its status stay. If it is being
+            deleted, it is cleaned up as if it were selected. Webhooks get every object.
         published_conditions: Types of the conditions that it publishes beside those of its components. Generated alerts
             and dashboards watch them.
         abnormal_conditions: Those that are bad when True, such as `Degraded`; generated alerts and dashboards leave
             them out.
         failure_condition: Type of the condition that shows a failure that is not a component's own: False, with the
             reason `Error`, while reconciles fail. It does not exist otherwise. Such a failure changes no other
-            condition. Empty for `<name>/Reconciled`.
+            condition. Empty for `<name>/Reconciled`; None writes none: a failure is an event, in the log and in the
+            metrics.
         on_delete: Deletes what Kubernetes does not collect: a database, a DNS record, a bucket. Called with the owner,
             the context and the cluster while the owner is being deleted, and again until it returns None; it must
             succeed if there is nothing left to delete. A finalizer, set before the first call of `components`, holds
@@ -96,8 +95,17 @@ class Operator(Generic[O]):
         deletion_order: Whether `on_delete` is called before or after the objects of the components are deleted.
         owns: Kinds of objects that its components create. They are watched from the start, and no reconcile begins
             before they are read; other kinds are watched from their first request on.
-        reads: Kinds that `components` reads itself, for the RBAC rules.
-        watches: Watches of objects that affect owners in other ways; no reconcile begins before their kinds are read.
+        reads: Kinds that its functions read themselves, for the RBAC rules.
+        writes: Kinds of which its functions create or change objects themselves, through `context.cluster` or the
+            `Process`, for the RBAC rules. A subresource is named as in a role: `("apps/v1", "Deployment/scale")`.
+        deletes: Kinds of which its functions delete objects, by `context.children.delete` or `context.cluster.delete`,
+            for the RBAC rules.
+        patches_owner: Whether its functions call `context.patch_owner`, for the RBAC rules.
+        watches: Watches of objects that affect owners in other ways, and relations by label selectors; no reconcile
+            begins before their kinds are read.
+        triggers: Which changes of the objects of a kind trigger a reconcile, by predicates such as `spec_changed`; each
+            change of a kind that is not named does. The kind may be that of the owners, of their objects, of what
+            reconciles read or of a watch.
         late_kinds: Declared kinds (its owners', or of `owns` or `watches`) that may be installed at any time after the
             start: the process waits for them. For others that are not served it waits for at most
             `ManagerOptions.cache_sync_timeout`, and ends with an error then.
@@ -106,6 +114,20 @@ class Operator(Generic[O]):
         former_managers: Field managers of clients that wrote the objects of its components before, by name or pattern,
             such as `kubectl-client-side-apply`: what they have set is taken over once per object. See
             `ocf.component.Builder.with_former_managers`.
+        finalizer: Name of the finalizer that holds an owner until `on_delete` has succeeded, exactly as given, such as
+            `finalizer.example.com`; empty for `<name>.ocf.dev/cleanup-external`. Where owners have the latter, it is
+            replaced.
+        former_finalizers: Finalizers that a former operator of the owners has left on them and does not remove any
+            more, by name or pattern, such as `kopf.zalando.org/KopfFinalizerMarker`. They are replaced by that of this
+            operator in one write, hold an owner that is being deleted until `on_delete` has succeeded, and without an
+            `on_delete` are removed at once. No other finalizer is changed.
+        lifespan: Opens what its functions need for as long as the process runs, such as an HTTP session: an
+            `asynccontextmanager` that takes the `Process`. In each replica it is opened before anything else of the
+            operator runs, webhooks included, and closed after it. What it puts into `process.values`, each reconcile
+            finds in `context.values`. A failure to open it ends the process.
+        leader_lifespan: The same for what only one process may hold: it is opened each time that the process becomes
+            the leader, before the first reconcile, and closed after the last one, before the lease is released.
+        tasks: Coroutine functions that run beside the reconciles, once or with a period of their own.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
         workers: How many owners are reconciled at once.
         rate_limiter: How long an owner waits after a failed reconcile.
@@ -122,20 +144,30 @@ class Operator(Generic[O]):
     name: str
     owner: OwnerType[O]
     components: Components[O]
+    select: str | Callable[[Manifest], bool] = ""
     report: Report[O] | None = None
     published_conditions: Sequence[str] = ()
     abnormal_conditions: Sequence[str] = ()
-    failure_condition: str = ""
+    failure_condition: str | None = ""
     on_delete: Cleanup[O] | None = None
     pause_field: str = ""
     deletion_order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
     owns: Sequence[Kind] = ()
     reads: Sequence[Kind] = ()
-    watches: Sequence[Watch] = ()
+    writes: Sequence[Kind] = ()
+    deletes: Sequence[Kind] = ()
+    patches_owner: bool = False
+    watches: Sequence[Watch | Relation] = ()
+    triggers: Mapping[Kind, Predicate] = field(default_factory=dict)
     late_kinds: Sequence[Kind] = ()
     uncached: Sequence[Kind] = ()
     webhooks: Sequence[Webhook[Any]] = ()
     former_managers: Sequence[str] = ()
+    finalizer: str = ""
+    former_finalizers: Sequence[str] = ()
+    lifespan: Lifespan | None = None
+    leader_lifespan: Lifespan | None = None
+    tasks: Sequence[BackgroundTask] = ()
     definitions: Sequence[Manifest] = ()
     workers: int = 4
     rate_limiter: RateLimiter = _DELAYS
@@ -169,16 +201,28 @@ class Operator(Generic[O]):
         ]
         types = [one for each in lists.values() if not isinstance(each, str) for one in each]
         problems += filter(None, map(condition_type_problem, dict.fromkeys([*types, self.failure_type])))
+        problems += _selection_problems(self.select)
         problems += [
-            f"{kind} is in `uncached`, so it cannot be watched"
-            for _, kind in sorted({*self.declared_kinds} & {*self.uncached})
+            f"watches: the relation of {one.kind[1]} to {one.selects[1]} does not concern {self.owner.kind}"
+            for one in self.watches
+            if isinstance(one, Relation) and self.owner_kind not in (one.kind, one.selects)
+        ]
+        # What a label selector selects has a cache of its own.
+        watched = self.watched_kinds if self.label_selector else self.declared_kinds
+        problems += [
+            f"{kind} is in `uncached`, so it cannot be watched" for _, kind in sorted({*watched} & {*self.uncached})
         ]
         problems += [
             f"{kind} is in `late_kinds`, but {api_version} {kind} is neither the kind of its owners nor in `owns` or "
             "`watches`"
             for api_version, kind in sorted({*self.late_kinds} - {*self.declared_kinds})
         ]
+        apart = {self.owner_kind} if self.label_selector else set()
+        problems += _trigger_problems(self.triggers, {*self.uncached} - apart)
+        names = [task.name for task in self.tasks]
+        problems += [f'two tasks are named "{name}"' for name in sorted({*names}) if names.count(name) > 1]
         problems += pattern_problems(self.former_managers)
+        problems += finalizer_problems(self.name, self.finalizer, self.former_finalizers)
         if problems:
             raise BuildError(problems)
 
@@ -193,20 +237,60 @@ class Operator(Generic[O]):
         return split_api_version(self.owner.api_version)[0], self.owner.kind
 
     @property
+    def label_selector(self) -> str:
+        """The label selector of its owners; empty for all, and if a function selects them."""
+        return self.select if isinstance(self.select, str) else ""
+
+    @cached_property
+    def _selector(self) -> LabelSelector:
+        return LabelSelector.parse(self.label_selector)
+
+    def selects(self, live: Manifest) -> bool:
+        """Return whether an object of the kind of its owners is an owner.
+
+        Args:
+            live: The object.
+
+        Raises:
+            ConfigError: If the function `select` fails. The text of its own error may quote the object.
+        """
+        if isinstance(self.select, str):
+            return self._selector.matches(live["metadata"].get("labels") or {})
+        what = f"`select` of the operator {self.name}, called with {ObjectKey.of(live)},"
+        try:
+            # The function gets a copy: the object is written and compared afterwards.
+            answer: object = self.select(copy_json(live))
+        except Exception as error:
+            raise ConfigError(f"{what} raised {type(error).__name__}") from error
+        if not isinstance(answer, bool):
+            raise ConfigError(f"{what} must return True or False, got {type(answer).__name__}")
+        return answer
+
+    @property
     def controller(self) -> str:
         """Reporting controller of its events: group of the owners and name, `example.com/shop-operator`."""
         group, _ = split_api_version(self.owner.api_version)
         return f"{group}/{self.name}" if group else self.name
 
     @property
+    def finalizers(self) -> FinalizerNames:
+        """Names of its finalizers on its owners."""
+        return FinalizerNames(self.name, self.finalizer, tuple(self.former_finalizers))
+
+    @property
     def failure_type(self) -> str:
         """Type of the condition that shows a failure that is not a component's own."""
-        return self.failure_condition or f"{self.name}/Reconciled"
+        return self.failure_condition or self.reconciled_type
+
+    @property
+    def reconciled_type(self) -> str:
+        """Type of the condition about the reconciles themselves, which only the operator sets."""
+        return f"{self.name}/Reconciled"
 
     @property
     def declared_conditions(self) -> frozenset[str]:
         """Types of the conditions that it is known to set before the first reconcile, or may set in any of them."""
-        own = self.failure_type, f"{self.name}/Reconciled", condition_type(self.name), pause_condition(self.name)
+        own = self.failure_type, self.reconciled_type, condition_type(self.name), pause_condition(self.name)
         return frozenset({*self.published_conditions, *self.abnormal_conditions, *own})
 
     @cached_property
@@ -215,7 +299,12 @@ class Operator(Generic[O]):
         return Callbacks(self.components, self.report, self.on_delete)
 
     def policy_rules(
-        self, components: Iterable[Component], *, enforced: bool = False, removes_finalizer: bool = False
+        self,
+        components: Iterable[Component],
+        *,
+        enforced: bool = False,
+        removes_finalizer: bool = False,
+        definitions: Sequence[Manifest] = (),
     ) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the operator, those for posting events included.
 
@@ -224,34 +313,52 @@ class Operator(Generic[O]):
             enforced: See `ocf.runtime.rbac.policy_rules`.
             removes_finalizer: Whether owners may still have the finalizer of an earlier version of the operator, which
                 had an `on_delete` or cluster-scoped objects; removing it takes a privilege.
+            definitions: Further CustomResourceDefinitions, such as those of the other operators of the process.
 
         Returns:
             The rules; `ManagerOptions.policy_rules` adds those of the process, for its lease and its webhooks.
 
         Raises:
-            ConfigError: If a kind is neither built in nor defined.
+            ConfigError: If the owner's kind, or one of the components, is neither built in nor defined. For the kinds
+                of `owns`, `watches`, `reads`, `writes` and `deletes` the plural is guessed, see `undefined_kinds`.
         """
-        definitions = self.all_definitions
+        definitions = [*self.all_definitions, *definitions]
         owners = rest_mapping(self.owner.api_version, self.owner.kind, definitions)
         without = DeletionOrder.EXTERNAL_FIRST if removes_finalizer else None
+        without = DeletionOrder.EXTERNAL_FIRST if self.former_finalizers or self.finalizer else without
         order = self.deletion_order if self.on_delete is not None else without
-        watched = {*self.owns, *self.reads, *self._watched} - {*self.uncached}
         found = policy_rules(
             components,
             owner=ObjectKey(self.owner.api_version, self.owner.kind, "any", "any" if owners.namespaced else ""),
-            watches=sorted(watched),
+            watches=sorted({*self.watched_kinds} - {*self.uncached}),
             definitions=definitions,
             cached=True,
             enforced=enforced,
             deletion_order=order,
         )
-        direct = {(one.group, one.plural) for one in (rest_mapping(*kind, definitions) for kind in self.uncached)}
-        kept = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}
-        read = (rest_mapping(*kind, definitions) for kind in self.reads)
-        got = {PolicyRule(one.group, one.plural, "get", namespaced=one.namespaced) for one in read}
+        related = [kind for one in self.watches if isinstance(one, Relation) for kind in (one.kind, one.selects)]
+        found |= declared_rules(
+            reads=(*self.reads, *related), writes=self.writes, deletes=self.deletes, definitions=definitions
+        )
+        direct = {(one.group, one.plural) for one in (mapping_or_guess(*kind, definitions) for kind in self.uncached)}
+        direct -= {(owners.group, owners.plural)}
+        got = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}
+        if self.patches_owner:
+            got.add(PolicyRule(owners.group, owners.plural, "patch", namespaced=owners.namespaced))
         # Events about a cluster-scoped object are in this namespace.
         events = EVENTS if owners.namespaced else {replace(one, namespace="default") for one in EVENTS}
-        return frozenset(kept | got | events)
+        return frozenset(got | events)
+
+    def undefined_kinds(self, definitions: Iterable[Manifest] = ()) -> tuple[Kind, ...]:
+        """Return the kinds that it names, for which the plural in the RBAC rules is guessed.
+
+        Args:
+            definitions: Further CustomResourceDefinitions, as for `policy_rules`.
+        """
+        known = [*self.all_definitions, *definitions]
+        named = (*self.watched_kinds, *self.reads, *self.writes, *self.deletes, *self.uncached)
+        found = {(api_version, name.partition("/")[0]) for api_version, name in named}
+        return tuple(kind for kind in sorted(found) if not is_known(*kind, known))
 
     @property
     def all_definitions(self) -> list[Manifest]:
@@ -273,8 +380,39 @@ class Operator(Generic[O]):
     @property
     def declared_kinds(self) -> tuple[Kind, ...]:
         """The kinds that are watched from the start: the owners' kind, `owns` and `watches`."""
-        return tuple(dict.fromkeys((self.owner_kind, *self.owns, *self._watched)))
+        return tuple(dict.fromkeys((self.owner_kind, *self.watched_kinds)))
 
     @property
-    def _watched(self) -> tuple[Kind, ...]:
-        return tuple((watch.api_version, watch.kind) for watch in self.watches)
+    def watched_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of which all objects are watched from the start: `owns` and `watches`."""
+        return tuple(dict.fromkeys((*self.owns, *((watch.api_version, watch.kind) for watch in self.kind_watches))))
+
+    @cached_property
+    def kind_watches(self) -> tuple[Watch, ...]:
+        """Its watches, with those of its relations."""
+        found: list[Watch] = []
+        for one in self.watches:
+            found += one.watches_of(self.owner_kind) if isinstance(one, Relation) else [one]
+        return tuple(found)
+
+
+def _selection_problems(select: object) -> Iterator[str]:
+    """Yield why owners cannot be selected in this way."""
+    if isinstance(select, str):
+        try:
+            LabelSelector.parse(select)
+        except ManifestError as error:
+            yield f'select: "{select}" is not a label selector: {error}'
+    elif not callable(select) or inspect.iscoroutinefunction(select):
+        yield f"select must be a label selector, or a function of a manifest that returns a bool, got {select!r:.60}"
+
+
+def _trigger_problems(triggers: Mapping[Any, object], uncached: Collection[Kind]) -> Iterator[str]:
+    """Yield why changes of a kind cannot be compared."""
+    for kind, predicate in triggers.items():
+        if not (isinstance(kind, tuple) and list(map(type, kind)) == [str, str]):
+            yield f'triggers: a kind must be a pair such as ("apps/v1", "Deployment"), got {kind!r:.60}'
+        elif kind in uncached:
+            yield f"triggers: {kind[1]} is in `uncached`, so that its changes trigger nothing"
+        elif not callable(predicate) or inspect.iscoroutinefunction(predicate):
+            yield f"triggers: {kind[1]} needs a function of two manifests that returns a bool, got {predicate!r:.60}"

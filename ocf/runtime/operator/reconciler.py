@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from ocf.cluster import Cluster
 from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconciling
+from ocf.component.model.context_values import ContextValues
 from ocf.component.parallel import reconcile_each
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import annotate_span, requeue_attributes
@@ -19,8 +20,14 @@ from ocf.errors import ManifestError, ReconcileError, failure_text
 from ocf.objects import Manifest
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
+from ocf.runtime.operator.unwatched_objects import show_unwatched
+from ocf.runtime.workqueue.queue import SHORTEST_DELAY
+from ocf.runtime.workqueue.workers import is_retry
 
-__all__ = ["ReconcileHooks", "reconcile_owner"]
+__all__ = ["RETRYING", "ReconcileHooks", "reconcile_owner"]
+
+RETRYING: Final = "Retrying"
+"""Reason of the event about a reconcile that the author's function ended, to be repeated later."""
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 T = TypeVar("T")
@@ -35,15 +42,29 @@ class ReconcileHooks(NamedTuple):
     """How a controller takes part in a reconcile.
 
     Attributes:
+        selected: Whether the operator selects the owner; if not, it is cleaned up if it is being deleted, or released.
         unobserved: The cluster without the records of what the reconcile has read; None if there are no records.
+        pages: The cluster for lists of which no kind is watched; None for the same cluster.
         read_latest: Returns the owner as it is known now, without a request, so that a pause is noticed at once; None
             if it has not changed.
         found: Called with the components of the owner before anything is made.
+        unwatched: Returns which changes start no reconcile, after all was read; empty if all do.
+        orphans: Returns whether the owner was seen with the finalizer by which its delete orphans its objects.
+        wake: Reconciles the owner again, called at any time after this reconcile; None if nothing does.
+        retry_by: Called with the longest delay of the retry if a reconcile fails that has asked for one.
+        values: What the lifespan of the operator has set; None for nothing.
     """
 
+    selected: bool = True
     unobserved: Cluster | None = None
+    pages: Cluster | None = None
     read_latest: Callable[[], Manifest | None] | None = None
     found: Callable[[ReconcileContext, Sequence[Component]], object] | None = None
+    unwatched: Callable[[], str] = str
+    orphans: Callable[[], bool] = bool
+    wake: Callable[[], object] | None = None
+    retry_by: Callable[[timedelta], object] = str
+    values: ContextValues | None = None
 
 
 _NO_HOOKS: Final = ReconcileHooks()
@@ -85,15 +106,32 @@ async def reconcile_owner(
         recorder=recorder,
         pause_field=operator.pause_field,
     )
-    async with block as context:
-        context.read_latest = hooks.read_latest
-        context.failure_types = (operator.failure_type,)
-        if hooks.unobserved is not None:
-            context.unobserved = hooks.unobserved
-        annotate_span(lambda: {"ocf.controller": operator.name})
-        delay = await _OwnerReconcile(operator, context, hooks).run() if context.pause is None else None
-        annotate_span(requeue_attributes, delay)
-    return min((one for one in (delay, context.retry_after) if one is not None), default=None)
+    context: ReconcileContext | None = None
+    try:
+        async with block as context:
+            context.read_latest, context.wake = hooks.read_latest, hooks.wake
+            context.failure_types = (operator.failure_type,)
+            if operator.failure_condition is None:
+                context.hidden_types = (operator.failure_type,)
+            context.finalizers = operator.finalizers
+            if hooks.unobserved is not None:
+                context.unobserved = hooks.unobserved
+            if hooks.pages is not None:
+                context.pages = hooks.pages
+            if hooks.values is not None:
+                context.values.inherit(hooks.values)
+            annotate_span(lambda: {"ocf.controller": operator.name})
+            if not (hooks.selected or context.is_ending):
+                await Finalizer().release(context)
+            elif context.pause is None:
+                await _OwnerReconcile(operator, context, hooks).run()
+            annotate_span(requeue_attributes, context.delay)
+    except Exception:
+        # A failure that asks to be repeated at once each time would have no backoff.
+        if context is not None and context.delay is not None and context.delay > SHORTEST_DELAY:
+            hooks.retry_by(context.delay)
+        raise
+    return None if context.is_gone else context.delay
 
 
 class _OwnerReconcile(Generic[O]):
@@ -114,37 +152,45 @@ class _OwnerReconcile(Generic[O]):
         self._step = "the finalizer"
         """What fails if an error is raised now; empty if the error names it."""
 
-    async def run(self) -> timedelta | None:
-        """Reconcile or clean up, and report; return the delay until the next reconcile."""
+    async def run(self) -> None:
+        """Reconcile or clean up, and report."""
         operator, context = self._operator, self._context
         finalizer = Finalizer(
             on_delete=self._on_delete if operator.on_delete is not None else None,
             order=operator.deletion_order,
+            orphans=self._hooks.orphans(),
         )
         try:
             outcome = await self._limited(self._deadline, self._attempted(finalizer))
         except Exception as error:
             if context.pause is not None:
-                return None
+                return
             if is_namespace_ending(error) and not context.is_ending:
                 # Kubernetes deletes what is in the namespace; what cannot be created there is not missing.
-                return _NAMESPACE_POLL
+                context.delay = _NAMESPACE_POLL
+                return
             self._show(error, finalizer)
             if self._owner is None:
                 raise
             outcome = ReconcileOutcome(components=self._components or (), error=error)
         # A pause that came meanwhile ends the reconcile: nothing of it is reported, and the owner's event repeats it.
         if self._owner is None or context.pause is not None:
-            return None
+            return
         # The owner was deleted before anything was made in this reconcile.
         unmade = outcome.finalization is not None and not context.is_ending
-        asked = None if context.is_gone or unmade else await self._reported(self._owner, outcome)
+        reached = {name: tuple(found.values()) for name, found in context.outcomes.items()}
+        outcome = replace(outcome, outcomes=reached, deleted=tuple(context.children.outcomes))
+        if not (context.is_gone or unmade):
+            await self._reported(self._owner, outcome)
+        if outcome.requeue_after is not None:
+            context.requeue_after(outcome.requeue_after)
         outcome = self._with_plain_status(outcome)
         _show_hidden_failures(operator, context, outcome)
+        # A reconcile that failed is retried anyway.
+        show_unwatched(context, operator.reconciled_type, self._hooks.unwatched() if outcome.error is None else "")
         context.clear_failure(operator.failure_type)
         if outcome.error is not None:
             raise outcome.error
-        return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
 
     async def _attempted(self, finalizer: Finalizer) -> ReconcileOutcome:
         """Read the owner, and reconcile it or clean up; without anything to do, the owner is not read."""
@@ -180,18 +226,17 @@ class _OwnerReconcile(Generic[O]):
     async def _on_delete(self, context: ReconcileContext) -> CleanupPending | None:
         return await self._operator.callbacks.on_delete(self._operator.owner.read(context.owner), context)
 
-    async def _reported(self, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
+    async def _reported(self, owner: O, outcome: ReconcileOutcome) -> None:
         # After a timeout, the report still has to publish it.
         latest = max(self._deadline, asyncio.get_running_loop().time() + _REPORT_TIME)
         try:
-            return await self._limited(latest, self._operator.callbacks.report(self._context, owner, outcome))
+            await self._limited(latest, self._operator.callbacks.report(self._context, owner, outcome))
         except Exception as error:
             self._step = "the report"
             self._show(error)
             if outcome.error is None:
                 raise
             outcome.error.add_note(f"the report failed, too: {type(error).__name__}")
-            return None
 
     def _with_plain_status(self, outcome: ReconcileOutcome) -> ReconcileOutcome:
         """Return the outcome; it has an error if the author's functions set a status that cannot be written."""
@@ -204,7 +249,13 @@ class _OwnerReconcile(Generic[O]):
         return outcome
 
     def _show(self, error: Exception, finalizer: Finalizer | None = None) -> None:
-        """Show an error in the failure condition; with a finalizer, it may be one of the clean-up."""
+        """Show an error in the failure condition; with a finalizer, it may be one of the clean-up.
+
+        What only asks for a later reconcile is no failure, and is an event in the author's words.
+        """
+        if is_retry(error):
+            self._context.event(RETRYING, failure_text(error))
+            return
         text = failure_text(error)
         problem = f"{self._step} failed: {text}" if self._step else text
         if finalizer is not None and finalizer.cleans_up(self._context):

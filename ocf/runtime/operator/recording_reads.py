@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from ocf.cluster import Cluster, InterceptingCluster, ListOptions, ObjectList, PatchOptions, Request, Subresource, Verb
@@ -18,17 +20,37 @@ __all__ = ["RecordingReads"]
 _VERSION_PATH: Final = "/metadata/resourceVersion"
 
 
+def _ignore(*_: str) -> None:
+    """Ignore a request: what a watch reads triggers nothing."""
+
+
 class RecordingReads(InterceptingCluster):
     """The cluster of one reconcile; records the versions of all objects that the reconcile reads and writes.
 
     Args:
         follow: Called with API version, kind and namespace of every request before it is sent.
+        miss: Called with the same once the answer is that there is no such object, or no such kind.
+        namespaces: The namespaces that the operator watches, and may list; empty for all.
+        follows_owner: Whether the kind is followed because of a request for the owner; not if the owner has a cache of
+            its own.
     """
 
-    def __init__(self, cluster: Cluster, observed: ObservedVersions, follow: Callable[[str, str, str], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        observed: ObservedVersions,
+        follow: Callable[[str, str, str], None] = _ignore,
+        miss: Callable[[str, str, str], None] = _ignore,
+        *,
+        namespaces: Collection[str] = (),
+        follows_owner: bool = True,
+    ) -> None:
         super().__init__(cluster)
+        self._follows_owner = follows_owner
         self._observed = observed
         self._follow = follow
+        self._miss = miss
+        self._namespaces = tuple(sorted({*namespaces}))
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
@@ -38,13 +60,33 @@ class RecordingReads(InterceptingCluster):
         return found
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
-        """Read the objects of a kind."""
+        """Read the objects of a kind; those of all namespaces are those of all namespaces that the operator watches."""
+        homes = await self._homes(api_version, kind, options)
+        found = [await self._list(api_version, kind, replace(options, namespace=home)) for home in homes]
+        # A watch that follows the first list misses nothing that is not in the others.
+        return found[0] if len(found) == 1 else replace(found[0], items=tuple(chain(*(each.items for each in found))))
+
+    async def _homes(self, api_version: str, kind: str, options: ListOptions) -> Collection[str]:
+        """Return the namespaces that a list is sent for, one empty text for all; a page is never divided."""
+        if options.namespace or not self._namespaces or options.limit or options.continue_token:
+            return (options.namespace,)
+        try:
+            return self._namespaces if await self._inner.is_namespaced(api_version, kind) else ("",)
+        except NotFoundError:
+            # The lists fail as well, and are followed until the kind is served.
+            return self._namespaces
+
+    async def _list(self, api_version: str, kind: str, options: ListOptions) -> ObjectList:
         selected = ListFilter.parse(options.label_selector, options.field_selector)
-        scope = ListScope(api_version, kind, options.namespace, selected)
+        scope = ListScope(api_version, kind, options.namespace, selected, options.controller)
         self._follow(api_version, kind, options.namespace)
         if scope not in self._observed.lists:
             self._observed.lists.append(scope)
-        found = await self._inner.list(api_version, kind, options)
+        try:
+            found = await self._inner.list(api_version, kind, options)
+        except NotFoundError:
+            self._miss(api_version, kind, options.namespace)
+            raise
         self._observed.record_list(found.items)
         return found
 
@@ -133,11 +175,13 @@ class RecordingReads(InterceptingCluster):
         self, key: ObjectKey, sent: Awaitable[Any], subresource: Subresource | None, write: _Write | None = None
     ) -> Any:
         """Wait for the answer to a request, and record it; the name in the key is empty for a watch."""
-        self._follow(key.api_version, key.kind, key.namespace)
+        if self._follows_owner or key != self._observed.owner:
+            self._follow(key.api_version, key.kind, key.namespace)
         self._observed.requested.add(key)
         try:
             answer = await sent
         except NotFoundError:
+            self._miss(key.api_version, key.kind, key.namespace)
             if write is None and key.name:
                 self._observed.record(key, None)
             raise

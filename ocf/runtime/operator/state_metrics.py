@@ -1,4 +1,4 @@
-"""Metrics of watches, cached objects, paused owners and leader election, computed when Prometheus scrapes them."""
+"""Metrics of watches, cached objects, paused owners, external systems and leader election, computed at each scrape."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ocf.cluster.cache.informer import InformerState
+    from ocf.component.external.calls import ExternalCalls
 
 __all__ = ["CacheView", "StateMetrics"]
 
@@ -35,17 +36,24 @@ class StateMetrics:
 
     def __init__(self, registry: CollectorRegistry, lease: str) -> None:
         self._lease = lease
-        self._cache: CacheView | None = None
+        self._caches: Sequence[CacheView] = ()
         self._paused: Mapping[str, Callable[[], int]] = {}
+        self._external: ExternalCalls | None = None
         registry.register(self)
 
-    def set_term(self, cache: CacheView | None, paused: Mapping[str, Callable[[], int]]) -> None:
-        """Set the cache of the current term as the leader, None between terms, and what counts paused owners.
+    def set_term(
+        self,
+        caches: Sequence[CacheView],
+        paused: Mapping[str, Callable[[], int]],
+        external: ExternalCalls | None = None,
+    ) -> None:
+        """Set the caches of the current term as the leader, none between terms, and what counts paused owners.
 
         Args:
             paused: The functions that count the paused owners, by controller.
+            external: The external calls of the term.
         """
-        self._cache, self._paused = cache, paused
+        self._caches, self._paused, self._external = caches, paused, external
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """Yield the gauges without samples, so that a registry rejects duplicates."""
@@ -53,22 +61,36 @@ class StateMetrics:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the gauges with their present values."""
-        healthy, objects, paused, leads = self._gauges()
-        for state in self._cache.informers if self._cache is not None else ():
-            labels = (state.api_version, state.kind, state.namespace)
-            healthy.add_metric(labels, float(not state.problem))
-            objects.add_metric(labels, state.objects)
+        healthy, objects, paused, calls, answers, leads = self._gauges()
+        # Owners that a label selector selects are watched apart from the other objects of their kind.
+        watched: dict[tuple[str, str, str], list[InformerState]] = {}
+        for state in (state for cache in self._caches for state in cache.informers):
+            watched.setdefault((state.api_version, state.kind, state.namespace), []).append(state)
+        for labels, states in watched.items():
+            healthy.add_metric(labels, float(not any(state.problem for state in states)))
+            objects.add_metric(labels, sum(state.objects for state in states))
         for controller, count in self._paused.items():
             paused.add_metric((controller,), count())
+        for target, (running, is_answering) in (self._external.targets if self._external is not None else {}).items():
+            calls.add_metric((target,), running)
+            answers.add_metric((target,), float(is_answering))
         if self._lease:
-            leads.add_metric((self._lease,), float(self._cache is not None))
-        yield from (healthy, objects, paused, leads)
+            leads.add_metric((self._lease,), float(bool(self._caches)))
+        yield from (healthy, objects, paused, calls, answers, leads)
 
-    def _gauges(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+    def _gauges(self) -> tuple[GaugeMetricFamily, ...]:
         return (
             GaugeMetricFamily("ocf_watch_healthy", "Whether a watch has no problem: 1, or 0.", labels=_OF_WATCH),
             GaugeMetricFamily("ocf_cached_objects", "Objects of a kind that are held in memory.", labels=_OF_WATCH),
             GaugeMetricFamily("ocf_paused_owners", "Owners for which nothing is written.", labels=("controller",)),
+            GaugeMetricFamily(
+                "ocf_external_calls", "Calls of external systems that are under way.", labels=("target",)
+            ),
+            GaugeMetricFamily(
+                "ocf_external_target_healthy",
+                "Whether the last call of an external system was answered: 1, or 0.",
+                labels=("target",),
+            ),
             # Name and help of client-go.
             GaugeMetricFamily(
                 "leader_election_master_status",

@@ -69,7 +69,9 @@ def _on_role(role: str, verb: str, name: str, written: str) -> PolicyRule:
 
 
 def _rendered(entry: Registration) -> Manifest | None:
-    """Return the object; None if it needs data that is extracted in a reconcile."""
+    """Return the object; None if it needs data that is extracted in a reconcile, or others decide on its content."""
+    if getattr(entry.resource, "is_reference", False):
+        return None
     try:
         return entry.resource.render()
     except MutationError as error:

@@ -18,13 +18,25 @@ from typing import Final
 from ocf.cluster import Cluster
 from ocf.component import Component, DeletionOrder
 from ocf.component.model.registration import Registration
-from ocf.component.model.resource_options import Lifecycle
+from ocf.component.model.resource_options import Lifecycle, Writes
+from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 from ocf.runtime.rbac.escalation import escalation_rules
 from ocf.runtime.rbac.policy_rule import PolicyRule
-from ocf.schema.rest_mapping import RESTMapping, rest_mapping
+from ocf.schema.builtin import builtin_resource, is_builtin_group
+from ocf.schema.rest_mapping import RESTMapping, StatusPlace, guessed_mapping, rest_mapping
 
-__all__ = ["EVENTS", "custom_definitions", "kopf_rules", "lease_rules", "policy_rules"]
+__all__ = [
+    "EVENTS",
+    "custom_definitions",
+    "declared_rules",
+    "is_known",
+    "kopf_rules",
+    "lease_rules",
+    "mapping_or_guess",
+    "policy_rules",
+]
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _VERBS_OF_LIFECYCLE: Final = {
@@ -33,6 +45,8 @@ _VERBS_OF_LIFECYCLE: Final = {
     Lifecycle.DELETED: ("get", "delete"),
     Lifecycle.ORPHANED: ("get", "patch"),
 }
+_CREATED_PARTS: Final = frozenset({"binding", "eviction", "token"})
+"""Subresources that are only created."""
 _CREATED: Final = frozenset({Lifecycle.MANAGED, Lifecycle.DELETED})
 _REFERRING: Final = frozenset({Lifecycle.MANAGED, Lifecycle.ORPHANED})
 
@@ -112,7 +126,8 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
         The privileges; add `EVENTS` and `lease_rules` with `|`.
 
     Raises:
-        ConfigError: If a kind is neither built in nor defined.
+        ConfigError: If a kind of the components is neither built in nor defined; the plural of a watched one is
+            guessed.
     """
     components, definitions = tuple(components), tuple(definitions)
     find = partial(rest_mapping, definitions=definitions)
@@ -125,21 +140,93 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
             lifecycles = entry.options.possible_lifecycles
             without_gc = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
             without_gc = without_gc and bool(lifecycles & _CREATED)
-            needs_finalizer |= without_gc
+            marked = entry.options.mark is not None and bool(lifecycles & _CREATED)
+            needs_finalizer |= without_gc or marked
             owned = bool(lifecycles & _CREATED) and not entry.options.unowned
-            by_list = without_gc or (components_first and owned)
+            by_list = without_gc or marked or (components_first and owned)
             name = entry.resource.key.name if fixed else ""
             verbs = set(_verbs(component, entry, resource, cached=cached, by_list=by_list))
             if enforced and lifecycles & _REFERRING and not entry.options.unowned:
                 verbs.add("delete")  # the plugin: a change of the owner references can get an object deleted
+            if marked:
+                verbs.add("patch")  # a copy that is orphaned or shared loses its label
             for verb in verbs:
                 # Objects that are found by a list may have any name.
                 any_name = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or by_list))
+                any_name = any_name or (verb == "patch" and marked)
                 found.add(_on(resource, verb, "" if any_name else name))
+        needs_finalizer |= component.makes_external or bool(component.prune_external)
+        for kind in component.prune_kinds:
+            found |= {
+                _on(find(*kind), verb) for verb in ("get", "list", "patch", "delete", *(("watch",) if cached else ()))
+            }
+        if component.reads_pods and any(entry.pod_source is not None for entry in component.entries):
+            found |= {PolicyRule("", plural, "list") for plural in ("pods", "events")}
     found |= set(escalation_rules([entry for component in components for entry in component.entries], fixed=fixed))
     found |= set(_of_owner(find(owner.api_version, owner.kind), needs_finalizer=needs_finalizer, enforced=enforced))
-    found |= {_on(find(*watched), verb) for watched in watches for verb in ("list", "watch")}
+    found |= {_on(mapping_or_guess(*watched, definitions), verb) for watched in watches for verb in ("list", "watch")}
     return frozenset(_without_covered(found))
+
+
+def declared_rules(
+    *,
+    reads: Iterable[tuple[str, str]] = (),
+    writes: Iterable[tuple[str, str]] = (),
+    deletes: Iterable[tuple[str, str]] = (),
+    definitions: Iterable[Manifest] = (),
+) -> frozenset[PolicyRule]:
+    """Return the privileges for requests of an author's own functions, through a cache.
+
+    A kind may name a subresource, as a role does: `("apps/v1", "Deployment/scale")`. The plural of a kind that is
+    neither built in nor defined is guessed.
+
+    Args:
+        reads: Kinds that are read.
+        writes: Kinds of which objects are created and changed.
+        deletes: Kinds of which objects are deleted.
+        definitions: The CustomResourceDefinitions of the kinds that are not built in.
+
+    Raises:
+        ConfigError: If a built-in kind does not have a subresource.
+    """
+    known = tuple(definitions)
+    found: set[PolicyRule] = set()
+    for kinds, verbs in ((reads, ()), (writes, ("create", "update", "patch")), (deletes, ("delete",))):
+        for api_version, name in kinds:
+            kind, _, part = name.partition("/")
+            resource = mapping_or_guess(api_version, kind, known)
+            if not part:
+                found |= {_on(resource, verb) for verb in ("get", "list", "watch", *verbs)}
+                continue
+            _require_subresource(api_version, kind, part)
+            wanted = ("create",) if part in _CREATED_PARTS else ("get", *(verb for verb in verbs if verb != "create"))
+            found |= {_on(resource, verb, part=f"/{part}") for verb in wanted}
+    return frozenset(found)
+
+
+def _require_subresource(api_version: str, kind: str, part: str) -> None:
+    builtin = builtin_resource(*split_api_version(api_version), kind)
+    if builtin is not None and part not in {*builtin.subresources, *_CREATED_PARTS}:
+        known = ", ".join(sorted(builtin.subresources)) or "none"
+        raise ConfigError(f'{api_version} {kind} has no subresource "{part}"; it has: {known}')
+
+
+def is_known(api_version: str, kind: str, definitions: Iterable[Manifest]) -> bool:
+    """Return whether a kind is built in or defined."""
+    try:
+        rest_mapping(api_version, kind, definitions)
+    except ConfigError:
+        return False
+    return True
+
+
+def mapping_or_guess(api_version: str, kind: str, definitions: Iterable[Manifest]) -> RESTMapping:
+    """Return the resource of a kind; if it is neither built in nor defined, the one that clients guess."""
+    known = tuple(definitions)
+    # What a built-in group does not have is misspelt.
+    if is_known(api_version, kind, known) or is_builtin_group(split_api_version(api_version)[0]):
+        return rest_mapping(api_version, kind, known)
+    return guessed_mapping(api_version, kind)
 
 
 def _on(resource: RESTMapping, verb: str, name: str = "", part: str = "") -> PolicyRule:
@@ -149,6 +236,9 @@ def _on(resource: RESTMapping, verb: str, name: str = "", part: str = "") -> Pol
 def _verbs(
     component: Component, entry: Registration, resource: RESTMapping, *, cached: bool, by_list: bool
 ) -> Iterator[str]:
+    if entry.options.updates_only:
+        yield from ("get", "patch", "list", *(("watch",) if cached else ()))
+        return
     for lifecycle in entry.options.possible_lifecycles:
         yield from _VERBS_OF_LIFECYCLE[lifecycle]
     prunes = component.prunes and resource.namespaced
@@ -156,13 +246,14 @@ def _verbs(
         yield from ("list", "watch")
     if prunes or by_list:
         yield "list"
-    deleted_on_suspend = entry.suspendable is not None and entry.suspendable.delete_on_suspend()
+    suspendable = entry.suspendable if entry.options.writes is Writes.ALL else None
+    deleted_on_suspend = suspendable is not None and suspendable.delete_on_suspend()
     if (
         prunes
         or by_list
         or (
             Lifecycle.MANAGED in entry.options.possible_lifecycles
-            and (component.gate is not None or deleted_on_suspend or entry.options.recreate_on_immutable_change)
+            and (component.gate is not None or deleted_on_suspend or entry.options.recreates or entry.once)
         )
     ):
         yield "delete"
@@ -171,8 +262,10 @@ def _verbs(
 def _of_owner(resource: RESTMapping, *, needs_finalizer: bool, enforced: bool) -> Iterator[PolicyRule]:
     for verb in ("get", "list", "watch"):
         yield _on(resource, verb)
-    yield _on(resource, "update", part="/status")
-    if needs_finalizer:  # which is a patch of the owner itself
+    if resource.status is StatusPlace.SUBRESOURCE:
+        yield _on(resource, "update", part="/status")
+    # The finalizer, and a status without a subresource, are a patch of the owner itself.
+    if needs_finalizer or resource.status is StatusPlace.OBJECT:
         yield _on(resource, "patch")
     if enforced:
         yield _on(resource, "update", part="/finalizers")

@@ -63,8 +63,8 @@ K = TypeVar("K", bound=Hashable)
 # How many urgent keys may be processed in a row while background keys wait.
 _OVERTAKING: Final = 10
 _DEFAULT: Final = ExponentialBackoff()
-# A key that asks for itself again and again must leave time to others, and to the API server.
-_SHORTEST: Final = timedelta(milliseconds=100)
+SHORTEST_DELAY: Final = timedelta(milliseconds=100)
+"""A key that asks for itself again and again must leave time to others, and to the API server."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -172,20 +172,27 @@ class WorkQueue(Generic[K]):
         """Add a key after a delay; of several scheduled times the earliest counts.
 
         Args:
-            delay: The delay, at least 100 milliseconds; a shorter one is raised to that, which is logged once.
+            delay: The delay, at least 100 milliseconds, for which zero and negative ones stand; another one that is
+                shorter is raised to that, which is logged once.
         """
         delay = self._at_least_shortest(delay)
         if not self.closed and key not in self._held:
             self._set_alarm(key, _now() + delay.total_seconds())
 
-    def retry(self, key: K, *, at_least: timedelta = timedelta(0)) -> timedelta:
-        """Add a failed key after the delay of the rate limiter.
+    def retry(self, key: K, *, at_least: timedelta = timedelta(0), after: timedelta | None = None) -> timedelta:
+        """Add a failed key after the delay of the rate limiter, or when it is scheduled, if that is earlier.
 
         Args:
-            at_least: Minimum delay, during which `add` has no effect: a server's `Retry-After`.
+            after: Replaces the delay of the rate limiter; None for that.
+            at_least: Minimum delay, during which neither `add` nor an earlier schedule has an effect: a server's
+                `Retry-After`.
+
+        Returns:
+            The delay.
         """
         self._failures[key] = self._failures.get(key, 0) + 1
-        delay = self._at_least_shortest(max(self._delays.after(self._failures[key]), at_least))
+        asked = self._delays.after(self._failures[key]) if after is None else after
+        delay = self._at_least_shortest(max(asked, at_least))
         if self._series is not None:
             self._series.retried()
         if self.closed:
@@ -194,6 +201,7 @@ class WorkQueue(Generic[K]):
             self._hold(key, _now() + delay.total_seconds())
         else:
             self.add_after(key, delay)
+            delay = min(delay, timedelta(seconds=self._alarms[key].when() - _now()))
         return delay
 
     def forget(self, key: K) -> None:
@@ -244,11 +252,11 @@ class WorkQueue(Generic[K]):
         await self._closing.wait()
 
     def _at_least_shortest(self, delay: timedelta) -> timedelta:
-        if delay < _SHORTEST and not self._has_warned:
+        if timedelta(0) < delay < SHORTEST_DELAY and not self._has_warned:
             self._has_warned = True
             text = "%s: a delay of %s is raised to the shortest one, %s; this is logged once"
-            _log.warning(text, self.name, delay, _SHORTEST)
-        return max(delay, _SHORTEST)
+            _log.warning(text, self.name, delay, SHORTEST_DELAY)
+        return max(delay, SHORTEST_DELAY)
 
     def _wait(self, key: K, *, background: bool) -> None:
         if key in self._urgent:

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, QueueClosedError, leaf_errors
+from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, QueueClosedError, RetryError, leaf_errors
 from ocf.runtime.workqueue.metrics import QueueMetrics
 from ocf.runtime.workqueue.queue import WorkQueue
 
-__all__ = ["asked_delay", "work"]
+__all__ = ["asked_delay", "is_retry", "retry_delay", "work"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -128,7 +128,7 @@ async def _work_on(
         if isinstance(error, TimeoutError) and term.expired():
             error.add_note(f"the reconcile exceeded its timeout of {limit}")
         _failed(queue, key, error)
-        return "error"
+        return "requeue_after" if is_retry(error) else "error"
     queue.forget(key)
     if again is None:
         return "success"
@@ -138,9 +138,9 @@ async def _work_on(
 
 def _failed(queue: WorkQueue[K], key: K, error: BaseException) -> None:
     asked = asked_delay(error)
-    delay = queue.retry(key, at_least=timedelta(seconds=asked or 0))
+    delay = queue.retry(key, at_least=timedelta(seconds=asked or 0), after=retry_delay(error))
     failures, wait = queue.failures(key), f"{delay.total_seconds():.3g} s"
-    if isinstance(error, NotReadyError):
+    if is_retry(error) or isinstance(error, NotReadyError):
         _log.info("%s: %s is not ready, again in %s: %s", queue.name, key, wait, error)
     elif all(isinstance(one, OcfError) for one in leaf_errors(error)):
         text = "; ".join(dict.fromkeys(map(str, leaf_errors(error))))
@@ -167,6 +167,17 @@ def asked_delay(error: BaseException) -> float | None:
     """
     asked = [one.retry_after for one in _all(error) if isinstance(one, ApiError) and one.retry_after is not None]
     return max(asked, default=None)
+
+
+def is_retry(error: BaseException) -> bool:
+    """Return whether an error only asks for a later call: a `RetryError`, or a group of such errors."""
+    return all(isinstance(one, RetryError) for one in leaf_errors(error))
+
+
+def retry_delay(error: BaseException) -> timedelta | None:
+    """Return the delay that a `RetryError` asks for, or the longest of several; None if none asks for one."""
+    asked = [one.after for one in leaf_errors(error) if isinstance(one, RetryError) and one.after is not None]
+    return max(asked, default=None) if is_retry(error) else None
 
 
 def _all(error: BaseException) -> Iterator[BaseException]:

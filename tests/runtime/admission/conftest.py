@@ -5,40 +5,34 @@ from typing import Annotated, Any
 
 import pytest
 from kubernetes.client import V1ResourceRequirements
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from ocf.objects import Manifest
 from ocf.runtime.admission import FieldError, Operation, Warn, Webhook, Webhooks, forbidden, invalid, required
-from ocf.runtime.crds import CRDVersion, ListMap, Preserve, crd
+from ocf.runtime.crds import CamelModel, CustomResource, ListMap, Preserve
 
 
-class Metadata(BaseModel):
-    name: str = ""
-    labels: dict[str, str] = {}
-
-
-class Autoscaling(BaseModel):
+class Autoscaling(CamelModel, frozen=False):
     enabled: bool = False
-    metrics: list[str] = []
-    max_replicas: int | None = Field(default=None, alias="maxReplicas")
+    metrics: list[str] = Field(default_factory=list)
+    max_replicas: int | None = None
 
 
-class Listener(BaseModel):
+class Listener(CamelModel, frozen=False):
     name: str
     port: int | None = None
 
 
-class Spec(BaseModel):
+class Spec(CamelModel, frozen=False):
     replicas: int | None = Field(default=None, le=64)
     image: str | None = None
     autoscaling: Autoscaling | None = None
-    listeners: Annotated[list[Listener], ListMap("name")] = []
+    listeners: Annotated[list[Listener], ListMap("name")] = Field(default_factory=list)
     resources: V1ResourceRequirements | None = None
     settings: Annotated[dict[str, Any] | None, Preserve()] = None
 
 
-class Shop(BaseModel):
-    metadata: Metadata = Metadata()
+class Shop(CustomResource[Spec], group="example.com", version="v1"):
     spec: Spec = Spec()
 
 
@@ -68,14 +62,14 @@ def checked(new: Shop, old: Shop | None, operation: Operation) -> Iterator[Field
 
 @pytest.fixture
 def shops() -> Webhook[Shop]:
-    return Webhook("example.com", "v1", "Shop", "shops", Shop, [defaulted], [checked])
+    return Webhook.of(Shop, defaulters=[defaulted], validators=[checked])
 
 
 @pytest.fixture
 def definition() -> Manifest:
-    return crd("example.com", CRDVersion("v1", Shop))
+    return Shop.definition()
 
 
 @pytest.fixture
-def webhooks(definition: Manifest) -> Webhooks:
-    return Webhooks("shops", [Webhook.of(Shop, definition, defaulters=[defaulted], validators=[checked])])
+def webhooks(shops: Webhook[Shop]) -> Webhooks:
+    return Webhooks("shops", [shops])

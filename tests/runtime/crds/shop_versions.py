@@ -7,7 +7,8 @@ from typing import Final
 from pydantic import BaseModel, Field
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.runtime.crds import AGE, Conversion, CRDVersion, PrinterColumn, VersionedResource
+from ocf.runtime.crds import Conversion, CRDVersion, PrinterColumn, VersionedResource
+from ocf.runtime.crds.crd import AGE
 
 GROUP: Final = "versions.example.com"
 TEXT: Final = "[a-z]{0,3}"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from ocf.cluster.client import ApiServerCluster
 from ocf.errors import BuildError, ManifestError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, write_model
 from ocf.runtime.admission import Operation, Step, Webhook
 from ocf.runtime.admission.review import review
 from ocf.runtime.crds import (
@@ -24,6 +24,7 @@ from ocf.runtime.crds import (
     Scope,
     crd,
 )
+from ocf.runtime.crds.model_manifests import write_nullable
 from ocf.runtime.operator import OwnerType
 from ocf.testing.envtest.fixtures import Envtest
 
@@ -94,6 +95,13 @@ def test_the_definition_is_that_of_a_model_written_in_full() -> None:
     assert Shop.definition() == crd(NAMES, CRDVersion("v1", Whole, columns=shown), kind="Shop")
 
 
+def test_each_caller_has_a_definition_of_its_own() -> None:
+    changed = Shop.definition()
+    changed["spec"]["versions"][0]["schema"].clear()
+
+    assert Shop.definition()["spec"]["versions"][0]["schema"]
+
+
 def test_conditions_merge_by_type_and_have_no_default() -> None:
     conditions = schema(Shop)["properties"]["status"]["properties"]["conditions"]
 
@@ -130,6 +138,37 @@ def test_a_spec_may_be_absent_only_if_it_has_a_default() -> None:
     assert Branch.model_validate({}).spec.max_replicas == 1
 
 
+class Ledger(CustomResource[None], group=NAMES, version="v1", selectable=[".title"]):
+    """Data at the top of the object."""
+
+    title: str
+    pages: list[int] = Field(default_factory=list)
+
+
+class Journal(Ledger, group=NAMES, version="v1"):
+    """A kind with what another one without a spec has."""
+
+    spec_of: str = ""
+
+
+@pytest.mark.parametrize("kind", [Ledger, Journal])
+def test_a_kind_without_a_spec_has_its_data_at_the_top(kind: type[Ledger]) -> None:
+    (version,) = kind.definition()["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]
+    assert schema["properties"].keys() - {"specOf"} == {"title", "pages", "status"}
+    assert schema["required"] == ["title"]
+    content = {"title": "corner", "pages": [1]}
+    metadata = {"name": "a", "namespace": "b"}
+    owner = OwnerType.of(kind).read({"apiVersion": f"{NAMES}/v1", "kind": kind.kind, "metadata": metadata, **content})
+    assert (owner.spec, owner.title, owner.key.name) == (None, "corner", "a")
+    for written in (write_model(owner), write_nullable(owner)):
+        assert {name: value for name, value in written.items() if name in {"title", "pages", "spec"}} == content
+
+
+def test_a_spec_of_a_kind_without_one_is_ignored_as_an_unknown_field() -> None:
+    assert Ledger.model_validate({"title": "corner", "spec": {"size": 1}}).spec is None
+
+
 def test_columns_of_the_author_replace_those_of_the_same_name() -> None:
     own = PrinterColumn("Reason", ".spec.maxReplicas"), PrinterColumn("Age", ".spec.openFrom")
 
@@ -156,6 +195,23 @@ def test_the_kind_is_the_name_of_the_class_unless_it_is_given() -> None:
 
     assert (ShopV2.api_version, ShopV2.kind) == (f"{NAMES}/v2", "Shop")
     assert ShopV2.definition()["metadata"]["name"] == f"shops.{NAMES}"
+
+
+def test_a_version_of_several_has_what_its_class_declares() -> None:
+    class BranchV1(CustomResource[ShopSpec], group=NAMES, version="v1", kind="Branch", condition="Open"):
+        """A branch, later."""
+
+    both = [
+        CRDVersion("v1beta1", Branch, deprecated="use v1"),
+        CRDVersion("v1", BranchV1, stored=True, selectable=[".spec.openFrom"]),
+    ]
+    (older, newer) = crd(NAMES, *both, kind="Branch")["spec"]["versions"]
+
+    assert {key: older[key] for key in version_of(Branch) if key != "storage"} == {
+        key: value for key, value in version_of(Branch).items() if key != "storage"
+    }
+    assert [one["name"] for one in newer["additionalPrinterColumns"]] == ["Open", "Reason", "Age"]
+    assert newer["selectableFields"] == [{"jsonPath": ".spec.openFrom"}]
 
 
 def test_a_base_class_shares_what_several_kinds_have() -> None:

@@ -11,7 +11,7 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
@@ -93,7 +93,6 @@ def _without_null(value: Any) -> Any:
     return [_without_null(item) for item in value if item is not None] if isinstance(value, list) else value
 
 
-@settings(max_examples=150)
 @given(drawn=models, data=st.data())
 def test_the_server_and_the_model_agree(drawn: tuple[type[BaseModel], BaseModel], data: st.DataObject) -> None:
     model, example = drawn

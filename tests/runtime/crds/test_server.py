@@ -27,7 +27,6 @@ from ocf.cluster import Subresource
 from ocf.errors import ConfigError, InvalidError
 from ocf.objects import ObjectKey
 from ocf.runtime.crds import (
-    AGE,
     CRDVersion,
     GoDuration,
     ListMap,
@@ -40,6 +39,7 @@ from ocf.runtime.crds import (
     crd,
     rules,
 )
+from ocf.runtime.crds.crd import AGE
 from ocf.runtime.crds.markers import RuleReason
 from ocf.runtime.operator import OwnerType
 from tests.support import eventually

@@ -140,6 +140,51 @@ class TestWhatIsPosted:
 
         assert store.notes == ["one", "two", "three"]
 
+    async def test_an_event_of_another_reporter_does_not_take_its_name(
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
+    ) -> None:
+        """Owners of the same name are in other groups and kinds: https://github.com/kubernetes/client-go/issues/887."""
+        store.events["corner.1886999c36a18000"] = {"note": "another"}
+        for note in ("one", "two"):
+            poster.happened(event(note=note))
+        poster.happened(event(note="one"))
+        await poster.flush()
+
+        assert store.notes == ["another", "one", "two"]
+        assert [posted["series"]["count"] for posted in store.events.values() if "series" in posted] == [2]
+        assert poster.dropped == {}
+
+    async def test_an_event_whose_every_name_exists_is_refused(
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
+    ) -> None:
+        store.failures.extend([AlreadyExistsError("it exists")] * 6)
+        poster.happened(event(note="one"))
+        poster.happened(event(note="two"))
+        await poster.flush()
+
+        assert store.notes == ["two"]
+        assert poster.dropped == {Drop.REFUSED: 1}
+
+    async def test_an_owner_whose_name_no_event_may_have_gives_them_its_uid(
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
+    ) -> None:
+        """As client-go does: https://github.com/kubernetes/kubernetes/pull/129790."""
+        role = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "system:node")
+        poster.happened(event(owner=role, owner_uid="1-2-3"))
+        await poster.flush()
+
+        assert list(store.events) == ["1-2-3.1886999c36a18000"]
+
+    async def test_the_version_of_the_owner_is_part_of_the_event_and_not_of_its_identity(
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
+    ) -> None:
+        poster.happened(event(owner_version="7"))
+        poster.happened(event(owner_version="8"))
+        await poster.flush()
+
+        (posted,) = store.events.values()
+        assert (posted["regarding"]["resourceVersion"], posted["series"]["count"]) == ("7", 2)
+
     async def test_an_owner_without_a_namespace_has_its_events_in_default(
         self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from aiohttp import ClientError, ClientSession
-from pydantic import BaseModel, ConfigDict
 
 import ocf
 from ocf import component
@@ -26,7 +25,7 @@ from ocf.component.deletion import external_finalizer
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.admission import Url, Webhook
-from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.crds import CamelModel, CRDVersion, CustomResource, Scope, crd
 from ocf.runtime.kopf import attach
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions
 from ocf.runtime.operator.health import Health
@@ -44,32 +43,22 @@ SHOP = ObjectKey("example.com/v1", "Shop", "corner", "town")
 SETTINGS = ObjectKey("v1", "ConfigMap", "corner-settings", "town")
 
 
-class ShopSpec(BaseModel):
+class ShopSpec(CamelModel):
     motto: str = "open"
 
 
-class ShopStatus(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
-class Shop(BaseModel):
+class Shop(CustomResource[ShopSpec], group="example.com", version="v1"):
     spec: ShopSpec = ShopSpec()
-    status: ShopStatus | None = None
-    metadata: dict[str, Any] = {}
-
-
-DEFINITION = crd("example.com", CRDVersion("v1", Shop))
 
 
 def components_of(owner: Shop, *, namespace: str = "town") -> Component:
-    metadata = {"name": f"{owner.metadata['name']}-settings", "namespace": namespace}
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"motto": owner.spec.motto}}
-    builder = component.Builder("web", condition_type="WebReady")
-    return builder.with_resource(configmap.Builder(manifest).build()).build()
+    settings = {"metadata": {"name": f"{owner.metadata.name}-settings"}, "data": {"motto": owner.spec.motto}}
+    builder = component.Builder("web", owner=owner.key, condition_type="WebReady").with_namespace(namespace)
+    return builder.with_resource(configmap.Builder(settings)).build()
 
 
 def shops(**more: Any) -> Operator[Shop]:
-    return Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components_of, **more)
+    return Operator(name="shops", owner=OwnerType.of(Shop), components=components_of, **more)
 
 
 @pytest_asyncio.fixture
@@ -80,7 +69,7 @@ async def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     ask the cluster itself.
     """
     cluster = EmbeddedCluster(namespaces=["town"])
-    await cluster.create(DEFINITION, field_manager="test")
+    await cluster.create(Shop.definition(), field_manager="test")
     async with serving(cluster) as running:
         kubeconfig = tmp_path / "kubeconfig"
         write_kubeconfig(running.kubeconfig(), kubeconfig)
@@ -163,6 +152,52 @@ async def test_owners_and_their_objects_are_looked_after_and_nothing_of_kopf_is_
     # No process holds it.
     await cluster.delete(SHOP)
     assert not (await cluster.list("example.com/v1", "Shop", ListOptions(namespace="town"))).items
+
+
+@pytest.mark.promise("owner-identity", runs="a cluster-scoped owner inside kopf, beside one of another group")
+async def test_cluster_scoped_owners_are_looked_after(cluster: EmbeddedCluster) -> None:
+    """Of this group only, though kopf is limited to a namespace; an owner that is created again is another one."""
+    deleted: list[ObjectKey] = []
+    groups = ("realms.example.com", "other.example.com")
+    definitions = [crd(group, CRDVersion("v1", Shop), scope=Scope.CLUSTER) for group in groups]
+    for definition in definitions:
+        await cluster.create(definition, field_manager="test")
+    mine, other = (ObjectKey(f"{group}/v1", "Shop", "corner") for group in groups)
+
+    async def create(key: ObjectKey, text: str) -> str:
+        manifest = {"apiVersion": key.api_version, "kind": key.kind, "metadata": {"name": key.name}}
+        created = await cluster.create({**manifest, "spec": {"motto": text}}, field_manager="test")
+        return str(created["metadata"]["uid"])
+
+    operator = Operator(
+        name="realms",
+        owner=OwnerType.of(Shop, definitions[0]),
+        components=components_of,
+        resync=None,
+        on_deleted=deleted.append,
+    )
+    async with kopf_running(operator, options=ManagerOptions(listen=None, namespaces=["town"])):
+        await create(other, "of another group")
+        former = await create(mine, "open")
+        await until_it_shows(cluster, "open")
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="test")
+        await cluster.patch(SETTINGS, {"data": {"motto": "changed by hand"}}, options)
+        await until_it_shows(cluster, "open")
+        await cluster.delete(mine)
+        uid = await create(mine, "anew")
+        await until_it_shows(cluster, "anew")
+        await eventually(lambda: _value(deleted))
+        references = (await cluster.get(SETTINGS))["metadata"]["ownerReferences"]
+        assert [(one["apiVersion"], one["uid"]) for one in references] == [(mine.api_version, uid)]
+    assert deleted == [mine]
+    assert "status" not in await cluster.get(other)
+    events = (await cluster.list("events.k8s.io/v1", "Event")).items
+    about = {(event["metadata"]["namespace"], event["regarding"]["uid"]) for event in events}
+    assert about == {("default", former), ("default", uid)}
+
+
+async def _value(found: list[ObjectKey]) -> list[ObjectKey]:
+    return found
 
 
 def settings_of_kopf(settings: Any) -> dict[str, Any]:
@@ -266,16 +301,16 @@ async def test_owners_are_cleaned_up_inside_kopf(cluster: EmbeddedCluster) -> No
     databases: set[str] = set()
 
     async def make(owner: Shop) -> Component:
-        databases.add(owner.metadata["name"])
+        databases.add(owner.metadata.name)
         return components_of(owner)
 
     async def drop(owner: Shop, *_: object) -> None:
-        databases.remove(owner.metadata["name"])
+        databases.remove(owner.metadata.name)
 
     async def is_gone() -> bool:
         return not (await cluster.list("example.com/v1", "Shop", ListOptions(namespace="town"))).items
 
-    operator = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=make, on_delete=drop)
+    operator = Operator(name="shops", owner=OwnerType.of(Shop), components=make, on_delete=drop)
     async with kopf_running(operator):
         await cluster.create(shop(), field_manager="test")
         await until_it_shows(cluster, "open")
@@ -293,7 +328,7 @@ async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: Embed
         await going_on.wait()
         return components_of(owner)
 
-    operator = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=slowly)
+    operator = Operator(name="shops", owner=OwnerType.of(Shop), components=slowly)
     async with kopf_running(operator):
         await cluster.create(shop(), field_manager="test")
         await begun.wait()
@@ -321,12 +356,13 @@ async def test_the_probe_of_kopf_is_red_when_ours_is(
 
 
 async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> None:
-    def default(owner: Shop) -> None:
-        owner.spec.motto = "defaulted" if owner.spec.motto == "open" else owner.spec.motto
+    def default(owner: Shop) -> Shop:
+        motto = "defaulted" if owner.spec.motto == "open" else owner.spec.motto
+        return owner.model_copy(update={"spec": ShopSpec(motto=motto)})
 
     host = "127.0.0.1"
     admission = WebhookOptions(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
-    operator = shops(webhooks=[Webhook.of(Shop, DEFINITION, defaulters=[default])])
+    operator = shops(webhooks=[Webhook.of(Shop, defaulters=[default])])
 
     async def configured() -> bool:
         return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
@@ -341,7 +377,7 @@ async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> 
 async def test_spans_are_recorded_inside_kopf(cluster: EmbeddedCluster) -> None:
     host = "127.0.0.1"
     admission = WebhookOptions(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
-    operator = shops(webhooks=[Webhook.of(Shop, DEFINITION, validators=[lambda _new, _old, _operation: ()])])
+    operator = shops(webhooks=[Webhook.of(Shop, validators=[lambda _new, _old, _operation: ()])])
 
     async def configured() -> bool:
         return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)

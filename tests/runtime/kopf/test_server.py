@@ -9,7 +9,7 @@ import pytest
 
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.crds import CRDVersion, OwnerMetadata, Scope, crd
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType
 from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
 from tests.support import eventually, until_granted
@@ -24,27 +24,30 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-# Tests share the server, and this kind is only used here.
-DEFINITION = crd("inside-kopf.example.com", CRDVersion("v1", Shop))
-
 
 @pytest.mark.promise("rights", runs="an operator inside kopf on a real API server")
-async def test_its_privileges_are_enough(
+@pytest.mark.parametrize("scope", list(Scope))
+async def test_rights_suffice(
     envtest: Envtest,
     envtest_plane: ControlPlane,
     envtest_cluster: ApiServerCluster,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    *,
+    scope: Scope,
 ) -> None:
     """Of the operator, of the process, and of kopf itself, which would warn."""
     namespace, admin = envtest.namespace, envtest_cluster
-    await admin.apply(DEFINITION, field_manager="admin")
+    # Tests share the server, and this kind is only used here.
+    group = f"{scope.lower()}.inside-kopf.example.com"
+    definition = crd(group, CRDVersion("v1", Shop), scope=scope)
+    await admin.apply(definition, field_manager="admin")
 
     def components(owner: Shop) -> Component:
         return components_of(owner, namespace=namespace)
 
-    operator: Operator[Any] = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components)
-    every_state = [components(Shop(metadata={"name": "any"}))]
+    operator: Operator[Any] = Operator(name="shops", owner=OwnerType.of(Shop, definition), components=components)
+    every_state = [components(Shop(metadata=OwnerMetadata(name="any")))]
     options = ManagerOptions(listen=None, namespaces=[namespace])
     granted = operator.policy_rules(every_state) | options.policy_rules(operator) | kopf_rules(clusterwide=False)
     account = ServiceAccount("shops", namespace)
@@ -55,9 +58,9 @@ async def test_its_privileges_are_enough(
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     corner: Manifest = {
-        "apiVersion": "inside-kopf.example.com/v1",
+        "apiVersion": f"{group}/v1",
         "kind": "Shop",
-        "metadata": {"name": "corner", "namespace": namespace},
+        "metadata": {"name": "corner"} | ({"namespace": namespace} if scope is Scope.NAMESPACED else {}),
         "spec": {},
     }
 

@@ -87,7 +87,7 @@ def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     recorder.attempted(attempt(operation=None, why=Why.FAILED))
     recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
     QueueMetrics(recorder.registry).reconciled("shop", "error", 1)
-    StateMetrics(recorder.registry, "shops").set_term(_Watching(), {})
+    StateMetrics(recorder.registry, "shops").set_term([_Watching()], {})
     families = parse(recorder.render().body.decode())
     return {each.name: set(each.labels) for family in families for each in family.samples}
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from ocf import component
 from ocf.cluster import Cluster, Request, Verb, WatchEvent, WatchOptions
@@ -22,7 +22,7 @@ from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service
-from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.crds import CamelModel, CustomResource, OwnerStatus
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
 from ocf.runtime.operator.manager import Manager
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
@@ -33,25 +33,23 @@ NAMESPACE: Final = "town"
 SECOND: Final = timedelta(seconds=1)
 
 
-class ShopSpec(BaseModel):
+class ShopSpec(CamelModel):
     motto: str = "open"
     guide: str = ""
 
 
-class ShopStatus(BaseModel):
+class ShopStatus(OwnerStatus):
     model_config = ConfigDict(extra="allow")
 
     visits: int = 0
 
 
-class Shop(BaseModel):
+class Shop(CustomResource[ShopSpec, ShopStatus], group="example.com", version="v1"):
     spec: ShopSpec = ShopSpec()
-    status: ShopStatus | None = None
-    metadata: dict[str, Any] = {}
 
 
-DEFINITION: Final = crd("example.com", CRDVersion("v1", Shop))
-SHOPS: Final = OwnerType.of(Shop, DEFINITION)
+DEFINITION: Final = Shop.definition()
+SHOPS: Final = OwnerType.of(Shop)
 
 
 def key_of(name: str = "corner") -> ObjectKey:
@@ -69,19 +67,13 @@ def shop(name: str = "corner", **spec: Any) -> Manifest:
 
 def components_of(owner: Shop, *, motto: str = "") -> Component:
     """Return a component of two objects, both made from the shop."""
-    name = owner.metadata["name"]
-
-    def named(api_version: str, kind: str, suffix: str, **content: Any) -> Manifest:
-        metadata = {"name": f"{name}-{suffix}", "namespace": NAMESPACE}
-        return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
-
-    settings = named("v1", "ConfigMap", "settings", data={"motto": motto or owner.spec.motto})
-    ports = [{"name": "http", "port": 80}]
-    front = named("v1", "Service", "front", spec={"selector": {"shop": name}, "ports": ports})
+    name = owner.metadata.name
+    settings = {"metadata": {"name": f"{name}-settings"}, "data": {"motto": motto or owner.spec.motto}}
+    front = {"metadata": {"name": f"{name}-front"}, "spec": {"ports": [{"name": "http", "port": 80}]}}
     return (
-        component.Builder("web", condition_type="WebReady")
-        .with_resource(configmap.Builder(settings).build())
-        .with_resource(service.Builder(front).build())
+        component.Builder("web", owner=owner.key, condition_type="WebReady")
+        .with_resource(configmap.Builder(settings))
+        .with_resource(service.Builder(front))
         .build()
     )
 
@@ -194,7 +186,7 @@ class Env(support.Env[EmbeddedCluster, LoopClock]):
         return [at for _, at in self.passes]
 
     async def components(self, owner: Shop, context: ReconcileContext) -> Component:
-        name = owner.metadata["name"]
+        name = owner.metadata.name
         self.passes.append((name, now()))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)

@@ -54,9 +54,9 @@ class Databases:
 
     async def components(self, owner: Shop, context: ReconcileContext) -> Component:
         """Make the database, whatever the state of the owner: one that is made now must be dropped later."""
-        live = await context.cluster.get(key_of(owner.metadata["name"]))
+        live = await context.cluster.get(key_of(owner.metadata.name))
         assert external_finalizer("shops") in live["metadata"]["finalizers"]
-        self.existing.add(owner.metadata["name"])
+        self.existing.add(owner.metadata.name)
         return components_of(owner)
 
     async def drop(self, owner: Shop, context: ReconcileContext, cluster: Cluster) -> CleanupPending | None:
@@ -70,7 +70,7 @@ class Databases:
             await asyncio.sleep(result)
         if isinstance(result, CleanupPending):
             return result
-        self.existing.discard(owner.metadata["name"])
+        self.existing.discard(owner.metadata.name)
         return None
 
     def declared(self, **changed: Any) -> dict[str, Any]:
@@ -310,14 +310,14 @@ class TestOtherFinalizers:
         async def test(env: Env) -> None:
             seen: list[tuple[bool, ReconcileOutcome]] = []
 
-            async def report(context: ReconcileContext, owner: Shop, outcome: ReconcileOutcome) -> timedelta | None:
+            async def report(context: ReconcileContext, owner: Shop, outcome: ReconcileOutcome) -> None:
                 seen.append((context.is_ending, outcome))
                 if not context.is_ending:
-                    return None
+                    return
                 if len(seen) < 4:
-                    return 10 * SECOND
-                await env.edit(key_of(owner.metadata["name"]), {"metadata": {"finalizers": None}})
-                return None
+                    context.requeue_after(10 * SECOND)
+                    return
+                await env.edit(key_of(owner.metadata.name), {"metadata": {"finalizers": None}})
 
             held = shop()
             held["metadata"]["finalizers"] = [HOLD]
@@ -507,7 +507,7 @@ class TestDeclaration:
         def operator(**more: Any) -> Operator[Shop]:
             return Operator(name="shops", owner=SHOPS, components=components_of, **more)
 
-        parts = [components_of(Shop(metadata={"name": "any"}))]
+        parts = [components_of(Shop.model_validate(shop("any")))]
         patch = PolicyRule("example.com", "shops", "patch")
         without = operator().policy_rules(parts)
         assert patch not in without

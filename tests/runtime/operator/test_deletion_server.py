@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -28,8 +30,6 @@ from tests.support import eventually, until_granted
 from .conftest import SECOND, Shop, shop
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ocf.cluster import Cluster
     from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
@@ -41,7 +41,7 @@ DEFINITION: Final = crd("deletion.example.com", CRDVersion("v1", Shop))
 
 
 def components(owner: Shop) -> Component:
-    namespace = owner.metadata["namespace"]
+    namespace = owner.metadata.namespace
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
     named = {"name": "web", "namespace": namespace}
@@ -148,7 +148,8 @@ class Env:
 
     async def _account(self, declared: Operator[Shop], **rights: Any) -> Path:
         namespace = self.namespace
-        granted = declared.policy_rules([components(Shop(metadata={"name": "a", "namespace": "a"}))], **rights)
+        any_shop = Shop.model_validate({"metadata": {"name": "a", "namespace": "a"}})
+        granted = declared.policy_rules([components(any_shop)], **rights)
         account = ServiceAccount("shops", namespace)
         for one in roles(granted, name="shops", account=account, namespaces=[namespace]):
             await self.admin.apply(one, field_manager="admin")
@@ -364,6 +365,40 @@ async def test_the_clean_up_finds_what_is_held_for_it(env: Env, envtest_controll
             assert databases.dropped
             assert found == [True, True]
             assert not await env.exists(settings)
+
+
+async def test_the_command_of_the_page_releases_an_object_without_an_operator(
+    env: Env, envtest_controllers: RunControllers
+) -> None:
+    """Its owner was orphaning, and a user has removed the finalizers of the owner."""
+    settings = ObjectKey("v1", "ConfigMap", "web", env.namespace)
+
+    def holding(owner: Shop) -> Component:
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": env.namespace}}
+        resource = configmap.Builder({**made, "data": {"motto": owner.spec.motto}})
+        return component.Builder("web").with_resource(resource, held_for_cleanup=True).build()
+
+    async def metadata() -> Manifest:
+        found: Manifest = (await env.admin.get(settings))["metadata"]
+        return found
+
+    declared = replace(operator(Databases()), components=holding)
+    async with running(env.admin, declared, options=ManagerOptions(listen=None, namespaces=[env.namespace])):
+        await env.create()
+        await eventually(lambda: env.exists(settings))
+    with envtest_controllers(ControllerName.GARBAGE_COLLECTOR):
+        shop = ("shops.deletion.example.com", "corner")
+        await env.kubectl("delete", *shop, "--cascade=orphan", "--wait=false")
+        await eventually(metadata, lambda found: not found.get("ownerReferences"))
+        await env.kubectl("patch", *shop, "--type=merge", '--patch={"metadata": {"finalizers": null}}')
+    assert not await env.exists(env.owner)
+    await env.kubectl("delete", "configmap", "web", "--wait=false")
+    assert (await metadata())["finalizers"] == ["shops.ocf.dev/held-for-cleanup"]
+    page = (Path(__file__).parents[3] / "docs" / "operators" / "deletion.md").read_text(encoding="utf-8")
+    command = re.search(r"`kubectl patch secret corner-login (--type=\S+) (--patch=)'(.*?)'`", page)
+    assert command is not None
+    await env.kubectl("patch", "configmap", "web", command[1], f"{command[2]}{command[3]}")
+    assert not await env.exists(settings)
 
 
 @pytest.mark.promise("owner-deleted", runs="an owner reference whose repair waits, on a real API server")

@@ -25,7 +25,7 @@ from ocf.cluster import DeleteOptions, Propagation
 from ocf.component import CleanupPending, DeletionOrder
 from ocf.errors import ServerError
 from ocf.objects import ObjectKey
-from ocf.primitives import configmap
+from ocf.primitives import clusterrole, configmap
 
 from .conftest import NAMESPACE, SECOND, components_of, key_of, settings_of, shop
 
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 FRONT: Final = ObjectKey("v1", "Service", "corner-front", NAMESPACE)
 _NO_REFERENCE: Final[Manifest] = {"metadata": {"ownerReferences": None}}
+ROLE: Final = ("rbac.authorization.k8s.io/v1", "ClusterRole")
 ORPHAN: Final = DeleteOptions(propagation=Propagation.ORPHAN)
+# In a burst, a change of an object is seen after at most 30 seconds.
+PACE: Final = 31
 
 
 async def strip(env: Env, key: ObjectKey | None = None) -> None:
@@ -151,7 +154,7 @@ def test_what_is_orphaned_by_request_stays(run_test: RunTest, how: str, *, held:
             if stripped:
                 for _ in range(12):
                     await strip(env)
-                    await asyncio.sleep(1)
+                    await asyncio.sleep(PACE)
             if how == "propagation":
                 await env.cluster.delete(key_of(), ORPHAN)
             else:
@@ -162,6 +165,31 @@ def test_what_is_orphaned_by_request_stays(run_test: RunTest, how: str, *, held:
             assert await remains(env)
             assert await env.is_present(FRONT)
             assert not await env.is_present(key_of())
+
+    run_test(test)
+
+
+@pytest.mark.promise("orphaned", runs="a copy and a cluster-scoped object, which only the operator deletes")
+@pytest.mark.parametrize("options", [DeleteOptions(), ORPHAN], ids=["not orphaned", "orphaned"])
+def test_what_cannot_refer_to_its_owner_is_orphaned_as_well(run_test: RunTest, options: DeleteOptions) -> None:
+    """The garbage collector may remove the finalizer `orphan` before the first reconcile after the delete."""
+    copy, role = ObjectKey("v1", "ConfigMap", "copy", NAMESPACE), ObjectKey(*ROLE, "for-corner")
+
+    def components(owner: Shop) -> Component:
+        builder = component.Builder("web", condition_type="WebReady", owner=owner.key)
+        body = configmap.Builder({"metadata": {"name": copy.name, "namespace": NAMESPACE}, "data": {"a": "1"}})
+        builder.with_resource(body, unowned=True, delete_with_owner=True)
+        return builder.with_resource(clusterrole.Builder({"metadata": {"name": role.name}, "rules": []})).build()
+
+    async def test(env: Env) -> None:
+        async with env.operating(components=components):
+            await env.cluster.create(shop(), field_manager="alice")
+            await asyncio.sleep(5)
+            assert [await env.is_present(key) for key in (copy, role)] == [True, True]
+            await env.cluster.delete(key_of(), options)
+            await asyncio.sleep(60)
+            assert not await env.is_present(key_of())
+        assert [await env.is_present(key) for key in (copy, role)] == [options is ORPHAN] * 2
 
     run_test(test)
 
@@ -210,7 +238,7 @@ def test_what_another_writer_has_adopted_stays(run_test: RunTest, how: str) -> N
             await asyncio.sleep(5)
             for _ in range(11):
                 await strip(env)
-                await asyncio.sleep(1)
+                await asyncio.sleep(PACE)
             # The repair waits, and the owner is deleted before that.
             if how == "an apply":
                 named = {"name": settings_of().name, "namespace": NAMESPACE}
@@ -266,7 +294,7 @@ def test_an_owner_that_is_created_again_takes_over_or_the_object_is_deleted(run_
             await asyncio.sleep(5)
             for _ in range(11):
                 await strip(env)
-                await asyncio.sleep(1)
+                await asyncio.sleep(PACE)
             await env.cluster.delete(key_of())
             again = await env.create(shop(motto="second"))
             await asyncio.sleep(24 * 3600)

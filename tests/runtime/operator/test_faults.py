@@ -7,14 +7,15 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
 
+from ocf import __version__
 from ocf.cluster import Cluster, Request, Verb
 from ocf.cluster.cache import CacheTiming
-from ocf.component import ReconcileContext
+from ocf.component import Component, ReconcileContext
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
 from ocf.objects import ObjectKey
@@ -66,6 +67,76 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(
         report = await crash_at_each_write(begun, operate)
         report.assert_same()
         assert len(report.rows) == 3 * 4
+
+    run_in_virtual_time(main())
+
+
+class Announcer:
+    """An operator that sets a default in its owner, stores a choice and carries it out, and announces each motto."""
+
+    def __init__(self) -> None:
+        self._names = (f"choice-{number}" for number in count(1))
+
+    async def components(self, owner: Shop, context: ReconcileContext) -> Component:
+        await context.patch_owner({"spec": {"guide": owner.spec.guide or "by the town"}})
+        status = context.status
+        if "choice" not in status and "chosen" not in status:
+            status["choice"] = next(self._names)
+            await context.write_status()
+        if "choice" in status:
+            await self._make(context.cluster, status["choice"])
+            status["chosen"] = status.pop("choice")
+            await context.write_status()
+        async with context.handling("announced", owner.spec.motto) as changed:
+            if changed:
+                await self._make(context.cluster, f"announcement-{owner.spec.motto}")
+        return components_of(owner)
+
+    async def _make(self, cluster: Cluster, name: str) -> None:
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}}
+        await cluster.apply(made, field_manager="shops", force=True)
+
+    async def operate(self, cluster: Cluster) -> None:
+        operator = Operator(name="shops", owner=SHOPS, components=self.components, workers=1)
+        options = ManagerOptions(listen=None, events=False, clock=LoopClock(), cache_timing=PATIENT)
+        async with running(cluster, operator, options=options):
+            await asyncio.sleep(60)
+
+    async def assert_done(self, cluster: Cluster) -> None:
+        live = await cluster.get(key_of())
+        assert live["spec"] == {"motto": "second", "guide": "by the town"}
+        (ready,) = (one for one in live["status"]["conditions"] if one["type"] == "WebReady")
+        assert (ready["observedGeneration"], ready["status"]) == (live["metadata"]["generation"], "True")
+        assert live["status"]["announced"] == "second"
+        kept = {one["metadata"]["name"] for one in (await cluster.list("v1", "ConfigMap")).items}
+        announced = {"announcement-first", "announcement-second", "corner-settings"}
+        assert kept == {live["status"]["chosen"], *announced}
+
+
+@pytest.mark.promise("intent", runs="4 disturbances of each write of an operator that also changes its owner")
+@pytest.mark.promise("patch-owner", runs="4 disturbances of each write of an operator that sets a default")
+@pytest.mark.promise("handled", runs="4 disturbances of each write of an operator that handles two values")
+def test_what_an_operator_stores_before_or_after_it_acts_outlives_its_process() -> None:
+    announcer = Announcer()
+    begun: list[EmbeddedCluster] = []
+
+    async def new() -> Cluster:
+        begun.append(await new_cluster())
+        await begun[-1].create(shop(motto="first"), field_manager="kubectl")
+        return begun[-1]
+
+    async def edit(cluster: Cluster) -> None:
+        live = await cluster.get(key_of())
+        if live["spec"]["motto"] == "first" and (live.get("status") or {}).get("announced") == "first":
+            await cluster.update({**live, "spec": {**live["spec"], "motto": "second"}}, field_manager="kubectl")
+
+    async def main() -> None:
+        report = await crash_at_each_write(new, announcer.operate, others=edit)
+        writes = [f"{write.verb} {write.kind}" for write in report.writes]
+        assert writes[:5] == ["patch Shop", "update Shop", "apply ConfigMap", "update Shop", "apply ConfigMap"]
+        assert len(begun) == 1 + 4 * len(writes)
+        for cluster in begun:
+            await announcer.assert_done(cluster)
 
     run_in_virtual_time(main())
 
@@ -329,7 +400,7 @@ async def _motto_or_none(env: Env, name: str) -> str | None:
 def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(run_test: RunTest) -> None:
     async def test(env: Env) -> None:
         async def hang(owner: Shop, _: ReconcileContext) -> None:
-            if owner.metadata["name"] == "corner" and len(env.passes) < 3:
+            if owner.metadata.name == "corner" and len(env.passes) < 3:
                 await asyncio.sleep(1e6)
 
         env.before = hang
@@ -397,6 +468,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
         ("INFO", "example.com/v1/Shop: the server could not find the requested resource"),
         ("WARNING", "example.com/v1 Shop is not read yet: the API server does not serve it"),
         ("INFO", "example.com/v1/Shop: recovered"),
+        ("INFO", f"operator shops reconciles Shop of example.com/v1 in all namespaces, with ocf {__version__}"),
     ]
 
 

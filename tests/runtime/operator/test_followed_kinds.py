@@ -20,18 +20,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from ocf.cluster.client import ApiServerCluster
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.request_log import Request, Verb
 from ocf.component import ReconcileContext
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import ApiError, NotFoundError
+from ocf.errors import ApiError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
+from tests.reverse_proxy import failure, reverse_proxy
 from tests.support import eventually
 
 from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, key_of, now, shop
 
 if TYPE_CHECKING:
-    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.fixtures import Envtest
 
 HOUR: Final = 3600
@@ -39,6 +41,7 @@ HOUR: Final = 3600
 CEILING: Final = 45
 # After this, what no owner reads any more is not watched.
 RELEASED: Final = 600
+MANY: Final = 20
 GUIDE: Final = ObjectKey("v1", "Secret", "guide", NAMESPACE)
 
 
@@ -46,9 +49,10 @@ def thing_of(group: str) -> ObjectKey:
     return ObjectKey(f"{group}.example.org/v1", "Thing", "one", NAMESPACE)
 
 
-def definition_of(group: str) -> Manifest:
+def definition_of(group: str, *, size: str = "string") -> Manifest:
     group = f"{group}.example.org"
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    schema = {"type": "object", "properties": {"size": {"type": size}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"kind": "Thing", "plural": "things"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -87,22 +91,22 @@ USES: Final = [
 ]
 
 
-@pytest.mark.promise("late-kinds", runs="50 kinds without a definition, applied, read or listed by an owner each")
+@pytest.mark.promise("late-kinds", runs="20 kinds without a definition, applied, read or listed by an owner each")
 @pytest.mark.parametrize("use", USES)
 def test_many_missing_kinds_cost_one_look_per_interval(run_test: RunTest, use: Any) -> None:
     """A look is for all of them; nothing else is requested for them."""
 
     async def test(env: Env) -> None:
         env.before = use
-        for number in range(50):
+        for number in range(MANY):
             await env.create(shop(f"s{number}", guide=f"g{number}"))
-        async with env.operating(workers=50):
+        async with env.operating(workers=MANY):
             await asyncio.sleep(HOUR)
             env.forget()
             await asyncio.sleep(HOUR)
             assert [one for one in env.gateway.requests if one.kind == "Thing"] == []
             times = sorted({at for at, *_ in env.gateway.looks})
-            assert len(env.gateway.looks) == 50 * len(times)
+            assert len(env.gateway.looks) == MANY * len(times)
             assert len(times) == HOUR / CEILING
             assert max(later - earlier for earlier, later in pairwise(times)) <= CEILING
 
@@ -164,7 +168,7 @@ def test_a_kind_that_returns_is_used_within_the_interval(
     async def apply_own_thing(owner: Shop, context: ReconcileContext) -> None:
         if owner.spec.guide:
             key = thing_of(owner.spec.guide)
-            metadata = {"name": owner.metadata["name"], "namespace": key.namespace}
+            metadata = {"name": owner.metadata.name, "namespace": key.namespace}
             manifest = {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
             await context.cluster.apply(manifest, field_manager="shops")
 
@@ -248,6 +252,147 @@ def test_a_kind_that_returns_before_it_was_missed_is_used(run_test: RunTest, *, 
     run_test(test)
 
 
+@pytest.mark.promise("late-kinds", runs="a kind that another one replaces during an outage of up to two hours")
+@pytest.mark.parametrize("namespaces", [pytest.param((), id="all"), pytest.param((NAMESPACE,), id="one namespace")])
+@pytest.mark.parametrize("gap", [10, 300, 2 * HOUR])
+def test_a_kind_that_is_replaced_during_an_outage_is_used(
+    run_test: RunTest, gap: int, namespaces: tuple[str, ...]
+) -> None:
+    """The first definition rejects the objects of an owner, which is retried in ten hours.
+
+    The list after the outage shows no change, since there never was an object, and no watch learns that its version is
+    lost.
+    """
+
+    async def apply_sized_thing(owner: Shop, context: ReconcileContext) -> None:
+        if owner.spec.guide:
+            key = thing_of(owner.spec.guide)
+            size = "big" if owner.metadata.name == "corner" else None
+            metadata = {"name": owner.metadata.name, "namespace": key.namespace}
+            manifest = {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
+            await context.cluster.apply(manifest | ({"size": size} if size else {}), field_manager="shops")
+
+    async def away(_: Request) -> None:
+        raise ServerError("connection refused")
+
+    async def test(env: Env) -> None:
+        env.before = apply_sized_thing
+        env.settings = {"rate_limiter": ExponentialBackoff(10 * HOUR * SECOND, 10 * HOUR * SECOND, jitter=0)}
+        await env.create(definition_of("late", size="integer"))
+        await env.create(shop(guide="late"))
+        await env.create(shop("healthy", guide="late"))
+        async with env.operating(options={"namespaces": namespaces}):
+            assert await env.cluster.get(thing_of("late")._replace(name="healthy"))
+            assert not await env.is_present(thing_of("late")._replace(name="corner"))
+            await asyncio.sleep(300)
+            env.gateway.meddle = away
+            env.gateway.cut(ServerError("connection lost"))
+            await asyncio.sleep(gap / 2)
+            await env.cluster.delete(crd_of("late"))
+            await env.create(definition_of("late", size="string"))
+            await asyncio.sleep(gap / 2)
+            env.gateway.meddle = None
+            env.forget()
+            await asyncio.sleep(CEILING + 1)
+            assert (await env.cluster.get(thing_of("late")._replace(name="corner")))["size"] == "big"
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert env.passes == []
+
+    run_test(test)
+
+
+def test_an_outage_wakes_no_owner_that_is_in_sync(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.before = apply_thing
+        await env.create(definition_of("late"))
+        await env.create(shop(guide="late"))
+
+        async def away(_: Request) -> None:
+            raise ServerError("connection refused")
+
+        async with env.operating():
+            env.forget()
+            env.gateway.meddle = away
+            env.gateway.cut(ServerError("connection lost"))
+            await asyncio.sleep(HOUR)
+            env.gateway.meddle = None
+            await asyncio.sleep(HOUR)
+            assert env.passes == []
+
+    run_test(test)
+
+
+@pytest.mark.promise("late-kinds", runs="a kind in `uncached` that comes an hour later, or goes and returns")
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("returns", [pytest.param(False, id="comes late"), pytest.param(True, id="returns")])
+def test_a_kind_that_is_not_cached_is_used_once_it_is_served(run_test: RunTest, use: Any, *, returns: bool) -> None:
+    """Its owner is retried in ten hours; the missing kind is looked for, and its objects are not watched afterwards."""
+
+    async def test(env: Env) -> None:
+        env.before = use
+        env.settings = {
+            "uncached": [(thing_of("late").api_version, "Thing")],
+            "rate_limiter": ExponentialBackoff(10 * HOUR * SECOND, 10 * HOUR * SECOND, jitter=0),
+        }
+        if returns:
+            await env.create(definition_of("late"))
+        await env.create(shop(guide="late"))
+        await env.create(shop("uninvolved"))
+        async with env.operating():
+            if returns:
+                await env.cluster.delete(crd_of("late"))
+                await env.edit(key_of(), {"spec": {"motto": "reconciled while the kind is away"}})
+            await asyncio.sleep(HOUR)
+            env.forget()
+            await env.create(definition_of("late"))
+            await asyncio.sleep(CEILING + 1)
+            assert [name for name, _ in env.passes] == ["corner"]
+            if use is apply_thing:
+                assert await env.cluster.get(thing_of("late"))
+            # Now it is as any other kind that is not cached: nothing is requested at rest.
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert (env.passes, env.gateway.requests, env.gateway.looks) == ([], [], [])
+            assert "Thing" not in env.gateway.watched
+
+    run_test(test)
+
+
+def test_an_object_that_is_missing_is_no_missing_kind(run_test: RunTest) -> None:
+    """Nothing is looked for where the API server serves a kind that is not cached, and only the object is not there."""
+
+    async def test(env: Env) -> None:
+        env.before = read_thing
+        await env.create(definition_of("late"))
+        await env.create(shop(guide="late"))
+        async with env.operating(uncached=[(thing_of("late").api_version, "Thing")]):
+            await asyncio.sleep(HOUR)
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert (env.passes, env.gateway.looks) == ([], [])
+
+    run_test(test)
+
+
+def test_a_kind_that_is_not_cached_is_looked_for_only_while_an_owner_names_it(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.before = apply_thing
+        await env.create(shop(guide="never"))
+        async with env.operating(uncached=[(thing_of("never").api_version, "Thing")]):
+            await asyncio.sleep(HOUR)
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert len(env.gateway.looks) >= HOUR / CEILING - 1
+            await env.edit(key_of(), {"spec": {"guide": ""}})
+            await asyncio.sleep(RELEASED)
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert env.gateway.looks == []
+
+    run_test(test)
+
+
 def test_a_reconcile_that_runs_when_its_kind_returns_is_repeated(run_test: RunTest) -> None:
     """Its first one: the request failed while the kind was away, and no earlier reconcile has requested the kind."""
 
@@ -255,7 +400,7 @@ def test_a_reconcile_that_runs_when_its_kind_returns_is_repeated(run_test: RunTe
         try:
             await apply_thing(owner, context)
         finally:
-            if owner.metadata["name"] == "slow":
+            if owner.metadata.name == "slow":
                 await asyncio.sleep(CEILING + 5)
 
     async def test(env: Env) -> None:
@@ -277,7 +422,10 @@ def test_a_reconcile_that_runs_when_its_kind_returns_is_repeated(run_test: RunTe
 
 
 @pytest.mark.promise("late-kinds", runs="a kind that is uninstalled and installed again, on a real API server")
-async def test_a_kind_that_returns_on_a_real_server(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
+@pytest.mark.parametrize("is_cached", [pytest.param(True, id="cached"), pytest.param(False, id="in uncached")])
+async def test_a_kind_that_returns_on_a_real_server(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, *, is_cached: bool
+) -> None:
     """The only retry of the owner's own is an hour away."""
     admin, group = envtest_cluster, f"{envtest.namespace}-returns"
     late = thing_of(group)._replace(namespace=envtest.namespace)
@@ -299,13 +447,15 @@ async def test_a_kind_that_returns_on_a_real_server(envtest: Envtest, envtest_cl
         return bool(await admin.get(late))
 
     async def gone() -> bool:
-        with suppress(NotFoundError):
-            await admin.get(crd_of(group))
-            return False
+        for read in (lambda: admin.get(crd_of(group)), lambda: admin.list(late.api_version, late.kind)):
+            with suppress(NotFoundError):
+                await read()
+                return False
         return True
 
     async def missing() -> bool:
-        return bool(failed) and any(one.missing for one in process.controllers[0]._cache.informers)
+        informers = process.controllers[0]._cache.informers
+        return bool(failed) and (not is_cached or any(one.missing for one in informers))
 
     operator: Operator[Manifest] = Operator(
         name="shops",
@@ -313,6 +463,7 @@ async def test_a_kind_that_returns_on_a_real_server(envtest: Envtest, envtest_cl
         components=components,
         rate_limiter=ExponentialBackoff(HOUR * SECOND, HOUR * SECOND, jitter=0),
         resync=None,
+        uncached=[] if is_cached else [(late.api_version, late.kind)],
     )
     await admin.create(definition_of(group), field_manager="admin")
     await eventually(lambda: admin.is_namespaced(late.api_version, late.kind), ignore=(NotFoundError,))
@@ -321,9 +472,82 @@ async def test_a_kind_that_returns_on_a_real_server(envtest: Envtest, envtest_cl
         await admin.create(owner, field_manager="admin")
         await eventually(there, ignore=(NotFoundError,))
         await admin.delete(crd_of(group))
-        await eventually(gone)
+        await eventually(gone, ignore=(ApiError,))
+        # Without a watch nothing shows that the kind is gone, before a reconcile requests it.
+        await admin.apply(owner | {"data": {"a": "b"}}, field_manager="admin")
         await eventually(missing)
         await admin.create(definition_of(group), field_manager="admin")
+        await eventually(there, ignore=(NotFoundError,))
+
+
+@pytest.mark.promise("late-kinds", runs="a kind that is replaced during an outage, on a real API server")
+async def test_a_kind_that_is_replaced_during_an_outage_on_a_real_server(
+    envtest: Envtest, envtest_cluster: ApiServerCluster
+) -> None:
+    """The first definition rejects the object of the owner, whose only retry of its own is an hour away."""
+    admin, group = envtest_cluster, f"{envtest.namespace}-replaced"
+    late = thing_of(group)._replace(namespace=envtest.namespace)
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": envtest.namespace}}
+    metadata = {"name": late.name, "namespace": late.namespace}
+    failed: list[str] = []
+
+    async def components(_: Manifest, context: ReconcileContext) -> tuple[()]:
+        thing = {"apiVersion": late.api_version, "kind": late.kind, "metadata": metadata, "size": "big"}
+        try:
+            await context.cluster.apply(thing, field_manager="shops")
+        except ApiError as error:
+            failed.append(error.reason)
+            raise
+        return ()
+
+    async def there() -> bool:
+        return bool(await admin.get(late))
+
+    async def gone() -> bool:
+        with suppress(NotFoundError):
+            await admin.get(crd_of(group))
+            return False
+        return True
+
+    async def followed() -> bool:
+        found = [one for one in process.controllers[0]._cache.informers if one.kind == late.kind]
+        return bool(failed) and all(one.synced for one in found)
+
+    async def noticed() -> bool:
+        return all(one.problem for one in process.controllers[0]._cache.informers)
+
+    async def away(_: object) -> Any:
+        return failure(503, "ServiceUnavailable")
+
+    operator: Operator[Manifest] = Operator(
+        name="shops",
+        owner=OwnerType("v1", "ConfigMap"),
+        components=components,
+        rate_limiter=ExponentialBackoff(HOUR * SECOND, HOUR * SECOND, jitter=0),
+        resync=None,
+    )
+    await admin.create(definition_of(group, size="integer"), field_manager="admin")
+    await eventually(lambda: admin.is_namespaced(late.api_version, late.kind), ignore=(NotFoundError,))
+    options = ManagerOptions(listen=None, events=False, namespaces=[envtest.namespace])
+    async with (
+        reverse_proxy(load_config(envtest.kubeconfig)) as proxy,
+        ApiServerCluster(proxy.config) as mine,
+        running(mine, operator, options=options) as process,
+    ):
+        await admin.create(owner, field_manager="admin")
+        await eventually(followed)
+        proxy.meddle = away
+        proxy.cut()
+        await eventually(noticed)
+        await admin.delete(crd_of(group))
+        await eventually(gone)
+        await admin.create(definition_of(group), field_manager="admin")
+        await eventually(
+            lambda: admin.list(late.api_version, late.kind),
+            lambda _: True,
+            ignore=(NotFoundError, TooManyRequestsError),
+        )
+        proxy.meddle = None
         await eventually(there, ignore=(NotFoundError,))
 
 
@@ -412,7 +636,8 @@ def test_a_kind_that_is_read_now_and_then_is_listed_once(run_test: RunTest) -> N
                 await env.edit(key_of(), {"spec": {"guide": "guide" if number % 2 else ""}})
                 await asyncio.sleep(100)
             lists = [one for one in env.gateway.requests if (one.verb, one.kind) == ("list", "Secret")]
-            assert len(lists) == 1
+            # That of the kind has the metadata, and the first read of the object its content.
+            assert len(lists) == 2
 
     run_test(test)
 

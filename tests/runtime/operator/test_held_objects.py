@@ -8,6 +8,7 @@ https://github.com/banzaicloud/koperator/issues/414, https://github.com/kubermat
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propaga
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
 from ocf.component.deletion import SKIP_CLEANUP
 from ocf.component.held_objects import release_object
-from ocf.errors import NotFoundError, ServerError
+from ocf.errors import BuildError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, secret
 from ocf.runtime.operator import ManagerOptions, Operator, abandoned, running
@@ -210,6 +211,62 @@ def test_a_held_object_that_a_user_deletes_is_made_again(run_test: RunTest) -> N
     run_test(test)
 
 
+@pytest.mark.parametrize("recreates", [True, False])
+def test_one_that_a_user_deletes_goes_also_if_the_new_one_could_not_be_applied_to_it(
+    run_test: RunTest, *, recreates: bool
+) -> None:
+    async def test(env: Env) -> None:
+        database = Database()
+
+        def locked(_: Shop) -> Component:
+            login = secret.Builder(made(LOGIN, stringData={"password": "hunter2"}, immutable=True))
+            return component.Builder("web").with_resource(login, held_for_cleanup=True).build()
+
+        def changed(_: Shop) -> Component:
+            login = secret.Builder(made(LOGIN, stringData={"password": "sesame"}, immutable=True))
+            builder = component.Builder("web")
+            builder.with_resource(login, held_for_cleanup=True, recreate_on_immutable_change=recreates)
+            return builder.build()
+
+        async with env.operating(**database.declared(components=locked)):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            before = (await env.cluster.get(LOGIN))["metadata"]["uid"]
+        await env.cluster.delete(LOGIN)
+        assert await hold_of(env) == [HOLD]
+        async with env.operating(**database.declared(components=changed)):
+            await asyncio.sleep(60)
+            after = await env.cluster.get(LOGIN)
+            assert after["metadata"]["uid"] != before
+            assert await hold_of(env) == [HOLD]
+
+    run_test(test)
+
+
+def test_a_held_object_is_created_again_with_its_finalizer(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        database = Database()
+
+        def holding(password: str) -> Callable[[Shop], Component]:
+            login = secret.Builder(made(LOGIN, stringData={"password": password}, immutable=True))
+            builder = component.Builder("web").with_resource(
+                login, held_for_cleanup=True, recreate_on_immutable_change=True, propagation=Propagation.FOREGROUND
+            )
+            made_of = builder.build()
+            return lambda _: made_of
+
+        async with env.operating(**database.declared(components=holding("hunter2"))):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            before = (await env.cluster.get(LOGIN))["metadata"]["uid"]
+        async with env.operating(**database.declared(components=holding("sesame"))):
+            await asyncio.sleep(60)
+            assert (await env.cluster.get(LOGIN))["metadata"]["uid"] != before
+            assert await hold_of(env) == [HOLD]
+
+    run_test(test)
+
+
 def test_skipping_the_clean_up_releases_it(run_test: RunTest) -> None:
     async def test(env: Env) -> None:
         database = Database(pending=1000)
@@ -291,6 +348,61 @@ def test_it_is_released_if_it_was_deleted_before_its_owner(
 
     monkeypatch.setattr(abandoned, "release_object", release)
     run_test(test)
+
+
+@pytest.mark.promise("held-objects", runs="an orphaned object whose owner lost its finalizers, in 2 ways")
+@pytest.mark.parametrize("when", ["while the operator runs", "before its start"])
+def test_it_is_released_if_it_was_orphaned_and_its_owner_is_gone_for_good(run_test: RunTest, when: str) -> None:
+    """It stays, and can be deleted (https://github.com/cloudnative-pg/cloudnative-pg/issues/5593)."""
+
+    async def test(env: Env) -> None:
+        declared = Database(pending=1_000_000).declared(owns=[("v1", "Secret")])
+
+        async def orphan_and_lose() -> None:
+            await delete(env.cluster, "Orphan")
+            await asyncio.sleep(60)
+            assert "ownerReferences" not in (await env.cluster.get(LOGIN))["metadata"]
+            assert await hold_of(env) == [HOLD]
+            if when == "while the operator runs":
+                await env.cluster.patch(key_of(), {"metadata": {"finalizers": None}}, MERGE)
+
+        async with env.operating(**declared):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            await orphan_and_lose()
+            await asyncio.sleep(60)
+        if when == "before its start":
+            await env.cluster.patch(key_of(), {"metadata": {"finalizers": None}}, MERGE)
+            async with env.operating(**declared):
+                await asyncio.sleep(60)
+        assert not await env.is_present(key_of())
+        live = await env.cluster.get(LOGIN)
+        assert "deletionTimestamp" not in live["metadata"]
+        assert live["metadata"].get("finalizers", []) == []
+
+    run_test(test)
+
+
+def test_a_reference_that_a_client_removes_releases_nothing(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        async with env.operating(**Database().declared(owns=[("v1", "Secret")])):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            env.forget()
+            await env.edit(LOGIN, {"metadata": {"ownerReferences": None}})
+            await asyncio.sleep(60)
+            assert await hold_of(env) == [HOLD]
+            assert "shops/release" not in [request.field_manager for request in env.gateway.requests]
+
+    run_test(test)
+
+
+def test_an_object_that_is_only_read_cannot_be_held() -> None:
+    """https://github.com/1Password/onepassword-operator/issues/55: the object of a user gets no finalizer."""
+    login = secret.Builder(made(LOGIN)).build()
+    builder = component.Builder("web", condition_type="WebReady")
+    with pytest.raises(BuildError, match="copy what the clean-up needs into an object that the component manages"):
+        builder.with_resource(login, read_only=True, held_for_cleanup=True).build()
 
 
 @pytest.mark.promise("held-objects", runs="4 disturbances of each write, for 2 kinds of deletion")

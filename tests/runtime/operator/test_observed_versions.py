@@ -98,7 +98,10 @@ def recorded(verb: str, arguments: dict[str, Any], *, whole: bool, conflicting: 
         await cluster.apply(DEPLOYMENT, field_manager="me")
         observed, followed = ObservedVersions(OWNER), list[tuple[str, str, str]]()
         reads = RecordingReads(
-            Conflicting(cluster) if conflicting else cluster, observed, lambda *kind: followed.append(kind)
+            Conflicting(cluster) if conflicting else cluster,
+            observed,
+            lambda *kind: followed.append(kind),
+            lambda *_: None,
         )
         call = getattr(InterceptingCluster if whole else RecordingReads, verb)
         try:
@@ -220,7 +223,7 @@ async def test_a_write_does_not_hide_what_another_writer_has_changed_before(
     key = WEB._replace(namespace=namespace)
     await cluster.apply(placed(namespace), field_manager="me")
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     before = await reads.get(key)
     await FOREIGN[change](cluster, key)
     await WRITES[write](reads, key)
@@ -237,7 +240,7 @@ async def test_a_write_alone_is_observed_and_takes_one_request(server: Server, w
     key = WEB._replace(namespace=namespace)
     await cluster.apply(placed(namespace), field_manager="me")
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     await reads.get(key)
     for _ in range(2):
         cluster.writes = 0
@@ -254,7 +257,7 @@ async def test_an_object_that_was_absent_is_observed_if_the_reconcile_has_made_i
     cluster, namespace = server
     key = WEB._replace(namespace=namespace)
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     if listed:
         await reads.list("apps/v1", "Deployment", ListOptions(namespace=namespace))
     else:
@@ -286,7 +289,7 @@ async def test_a_write_of_the_owner_is_observed_unless_it_changes_what_was_read(
     owner = WEB._replace(namespace=namespace)
     await cluster.apply(placed(namespace), field_manager="me")
     observed = ObservedVersions(owner)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     await reads.get(owner)
     live = await reads.patch(owner, patch, options(PatchType.MERGE, subresource))
     assert observed.has_seen(owner, live["metadata"]["resourceVersion"]) is seen
@@ -299,7 +302,7 @@ async def test_a_write_of_the_owner_is_observed_unless_it_changes_what_was_read(
 async def test_a_generated_name_is_observed_as_it_was_completed(server: Server) -> None:
     cluster, namespace = server
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     metadata = {"generateName": "made-", "namespace": namespace}
     made = await reads.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="me")
     assert observed.has_seen(ObjectKey.of(made), made["metadata"]["resourceVersion"])
@@ -311,7 +314,7 @@ async def test_a_write_that_replaces_a_deleted_object_is_not_observed(server: Se
     key = WEB._replace(namespace=namespace)
     await cluster.apply(placed(namespace), field_manager="me")
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     await reads.get(key)
     await cluster.delete(key, DeleteOptions(propagation=Propagation.BACKGROUND))
     made = await reads.apply(placed(namespace), field_manager="me")
@@ -323,7 +326,7 @@ async def test_what_the_reconcile_deletes_and_makes_anew_is_observed(server: Ser
     key = WEB._replace(namespace=namespace)
     await cluster.apply(placed(namespace), field_manager="me")
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     await reads.get(key)
     await reads.delete(key, DeleteOptions(propagation=Propagation.BACKGROUND))
     made = await reads.apply(placed(namespace), field_manager="me")
@@ -334,7 +337,7 @@ async def test_the_first_of_several_reads_counts_and_the_write_after_them_takes_
     cluster = Counting(EmbeddedCluster(namespaces=("town",)))
     before = await cluster.apply(DEPLOYMENT, field_manager="me")
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     await reads.list("apps/v1", "Deployment", ListOptions(namespace="town"))
     assert observed.has_seen(WEB, before["metadata"]["resourceVersion"])
     await _fail(cluster, WEB)
@@ -349,7 +352,7 @@ async def test_the_first_of_several_reads_counts_and_the_write_after_them_takes_
 async def test_a_dry_run_is_not_observed_and_names_no_version() -> None:
     cluster = EmbeddedCluster(namespaces=("town",))
     observed = ObservedVersions(OWNER)
-    reads = RecordingReads(cluster, observed, lambda *_: None)
+    reads = RecordingReads(cluster, observed, lambda *_: None, lambda *_: None)
     await cluster.apply(DEPLOYMENT, field_manager="me")
     before = await reads.get(WEB)
     changed = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "paused": True}}
@@ -362,14 +365,14 @@ async def test_a_dry_run_is_not_observed_and_names_no_version() -> None:
 async def test_a_conflict_about_a_field_is_not_repeated() -> None:
     """Nor is a conflict with a version that the caller names."""
     cluster = Counting(EmbeddedCluster(namespaces=("town",)))
-    reads = RecordingReads(cluster, ObservedVersions(OWNER), lambda *_: None)
+    reads = RecordingReads(cluster, ObservedVersions(OWNER), lambda *_: None, lambda *_: None)
     await cluster.apply({**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 3}}, field_manager="other")
     live = await reads.get(WEB)
     cluster.writes = 0
     with pytest.raises(ConflictError, match="replicas"):
         await reads.apply({**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}}, field_manager="me")
     assert cluster.writes == 1
-    again = RecordingReads(cluster, ObservedVersions(OWNER), lambda *_: None)
+    again = RecordingReads(cluster, ObservedVersions(OWNER), lambda *_: None, lambda *_: None)
     await again.get(WEB)
     await cluster.patch(WEB, PAUSED, options(PatchType.MERGE))
     cluster.writes = 0
@@ -411,7 +414,7 @@ def test_the_owners_that_a_change_affects_are_those_with_a_list_that_selects_it(
         index.replace(observed)
         if number == forgotten:
             index.forget(owner)
-        elif any(scope.covers(key, entry.labels) for entry in entries):
+        elif any(scope.covers(key, entry.labels, entry.controller) for entry in entries):
             expected.add(owner)
 
     assert set(index.dependents(key, entries)) == expected

@@ -10,7 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from ocf import component
-from ocf.component import Component, ReconcileContext
+from ocf.cluster import Cluster
+from ocf.component import CleanupPending, Component, ContextKey, ReconcileContext
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest, ObjectKey
@@ -149,7 +150,16 @@ def declared(**given: Any) -> Operator[Any]:
     [
         pytest.param({"components": lambda _: 1}, "must return components, got an object of type int", id="a number"),
         pytest.param({"components": lambda _: ["x"]}, "got an object of type str", id="texts"),
-        pytest.param({"report": lambda *_: 3}, "must return a timedelta or None, got an object of type int", id="3"),
+        pytest.param(
+            {"report": lambda *_: 3 * SECOND},
+            "must return None, got an object of type timedelta: ask for another reconcile with `context.requeue_after",
+            id="a report that returns a delay",
+        ),
+        pytest.param(
+            {"report": lambda context, *_: context.requeue_after(3)},
+            "the delay must be a timedelta, got an object of type int",
+            id="a delay without a unit",
+        ),
     ],
 )
 def test_what_a_function_must_not_return_is_named(given: dict[str, Any], message: str) -> None:
@@ -157,14 +167,74 @@ def test_what_a_function_must_not_return_is_named(given: dict[str, Any], message
         run_in_virtual_time(passed(declared(**given)))
 
 
-def test_the_earliest_wish_for_another_pass_counts() -> None:
-    assert run_in_virtual_time(passed(declared(report=lambda *_: 7 * SECOND))) == 7 * SECOND
-    assert run_in_virtual_time(passed(declared())) is None
+DELAYS = [None, 7 * SECOND, timedelta(0), -SECOND, timedelta(microseconds=1)]
 
 
-@pytest.mark.parametrize("delay", [timedelta(0), -SECOND, timedelta(microseconds=1)], ids=str)
-def test_a_delay_that_is_not_positive_is_one(delay: timedelta) -> None:
-    assert run_in_virtual_time(passed(declared(report=lambda *_: delay))) == delay
+@pytest.mark.parametrize("first", DELAYS, ids=str)
+@pytest.mark.parametrize("second", DELAYS, ids=str)
+def test_the_earliest_delay_counts_wherever_it_is_asked_for(first: timedelta | None, second: timedelta | None) -> None:
+    def asking(owner: Shop, context: ReconcileContext) -> Component:
+        if first is not None:
+            context.requeue_after(first)
+        return components_of(owner)
+
+    def report(context: ReconcileContext, *_: object) -> None:
+        if second is not None:
+            context.requeue_after(second)
+
+    earliest = min((delay for delay in (first, second) if delay is not None), default=None)
+    assert run_in_virtual_time(passed(declared(components=asking, report=report))) == earliest
+
+
+VISITORS = ContextKey[int]("visitors")
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["components succeed", "components fail"])
+def test_a_value_reaches_the_report_of_the_same_reconcile_and_no_other(run_test: RunTest, *, fails: bool) -> None:
+    seen: list[tuple[int | None, int | None]] = []
+
+    def count(owner: Shop, context: ReconcileContext) -> Component:
+        before = context.values.get(VISITORS)
+        context.values[VISITORS] = len(seen)
+        seen.append((before, None))
+        if fails:
+            raise ServerError("no answer")
+        return components_of(owner)
+
+    def report(context: ReconcileContext, *_: object) -> None:
+        seen[-1] = seen[-1][0], context.values[VISITORS]
+
+    async def test(env: Env) -> None:
+        async with env.operating(components=count, report=report):
+            await env.create(shop())
+            await asyncio.sleep(1.5)
+            await env.edit(key_of(), {"spec": {"motto": "changed"}})
+            await asyncio.sleep(1)
+            assert seen == [(None, number) for number in range(len(seen))]
+            assert len(seen) > 1
+
+    run_test(test)
+
+
+def test_a_value_of_the_clean_up_reaches_the_report(run_test: RunTest) -> None:
+    seen: list[int | None] = []
+
+    async def drop(_: Shop, context: ReconcileContext, __: Cluster) -> CleanupPending | None:
+        context.values[VISITORS] = len(seen)
+        return CleanupPending(SECOND) if len(seen) < 3 else None
+
+    def report(context: ReconcileContext, *_: object) -> None:
+        seen.append(context.values.get(VISITORS))
+
+    async def test(env: Env) -> None:
+        async with env.operating(on_delete=drop, report=report):
+            await env.create(shop())
+            await asyncio.sleep(1)
+            await env.cluster.delete(key_of())
+            await asyncio.sleep(10)
+            assert seen[:3] == [None, 1, 2]
+
+    run_test(test)
 
 
 def test_a_report_is_asked_after_an_error_too_and_its_own_error_hides_none() -> None:

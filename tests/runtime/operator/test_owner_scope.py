@@ -23,7 +23,7 @@ from ocf.errors import NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment
 from ocf.runtime.crds import CRDVersion, Scope, crd
-from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, Watch, running
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, running
 from ocf.runtime.operator.manager import Manager
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from ocf_server import EmbeddedCluster
@@ -56,6 +56,10 @@ class Realm(BaseModel):
     status: RealmStatus | None = None
 
 
+class Deployment(Realm):
+    """An owner whose kind and plural are those of its object, in another group."""
+
+
 @dataclass
 class World:
     """A cluster with a kind of owners that only this test uses, and an operator of them.
@@ -64,11 +68,15 @@ class World:
         cluster: The cluster.
         namespace: The namespace of the children, and of namespaced owners.
         scope: The scope of the owners.
+        model: Their model, named like their kind.
+        name: The name of the owner.
     """
 
     cluster: Cluster
     namespace: str
     scope: Scope = Scope.CLUSTER
+    model: type[Realm] = Realm
+    name: str = "north"
     passes: list[str] = field(default_factory=list)
     deleted: list[ObjectKey] = field(default_factory=list)
     reads: ObjectKey | None = None
@@ -80,12 +88,12 @@ class World:
         return f"{self.namespace}.example.com"
 
     def definition(self, group: str = "") -> Manifest:
-        return crd(group or self.group, CRDVersion("v1", Realm), scope=self.scope)
+        return crd(group or self.group, CRDVersion("v1", self.model), scope=self.scope)
 
     @property
     def owner(self) -> ObjectKey:
         home = "" if self.scope is Scope.CLUSTER else self.namespace
-        return ObjectKey(f"{self.group}/v1", "Realm", "north", home)
+        return ObjectKey(f"{self.group}/v1", self.model.__name__, self.name, home)
 
     def child(self, kind: str) -> ObjectKey:
         return ObjectKey("apps/v1" if kind == "Deployment" else "v1", kind, "north-web", self.namespace)
@@ -109,6 +117,7 @@ class World:
             component.Builder("web", condition_type="WebReady")
             .with_resource(configmap.Builder(settings).build())
             .with_resource(deployment.Builder(workload).build())
+            .with_prune()
             .build()
         )
 
@@ -116,7 +125,7 @@ class World:
     async def operating(self, *, options: dict[str, Any] | None = None, **changed: Any) -> AsyncIterator[Manager]:
         given: dict[str, Any] = {
             "name": "realms",
-            "owner": OwnerType.of(Realm, self.definition()),
+            "owner": OwnerType.of(self.model, self.definition()),
             "components": self.components,
             "resync": None,
             "on_deleted": self.deleted.append,
@@ -131,7 +140,7 @@ class World:
         await self.cluster.apply(definition, field_manager="admin")
         api_version = f"{group or self.group}/v1"
         await eventually(
-            lambda: self.cluster.list(api_version, "Realm"),
+            lambda: self.cluster.list(api_version, self.owner.kind),
             lambda _: True,
             ignore=(NotFoundError, TooManyRequestsError),
         )
@@ -140,7 +149,7 @@ class World:
         """Create the owner."""
         home = {"namespace": self.owner.namespace} if self.owner.namespace else {}
         named = {"name": self.owner.name, **home, **metadata}
-        manifest = {"apiVersion": self.owner.api_version, "kind": "Realm", "metadata": named, "spec": {}}
+        manifest = {"apiVersion": self.owner.api_version, "kind": self.owner.kind, "metadata": named, "spec": {}}
         return await self.cluster.create(manifest, field_manager="user")
 
     async def edit(self, key: ObjectKey, patch: Manifest, *, part: Subresource | None = None) -> Manifest:
@@ -214,6 +223,39 @@ async def test_children_reach_their_owner_whatever_its_scope(world: World, scope
         assert world.deleted == [world.owner]
 
 
+@pytest.mark.promise("owner-identity", runs="an owner with the kind, plural and name of its object, in another group")
+@pytest.mark.parametrize("scope", list(Scope))
+async def test_an_owner_may_have_kind_and_name_of_its_object(world: World, scope: Scope) -> None:
+    """As the Services, Deployments and NetworkPolicies that other projects define.
+
+    https://github.com/kubernetes/website/issues/32588, https://github.com/spinnaker/clouddriver/pull/3003 and
+    https://github.com/Shopify/krane/pull/879.
+    """
+    world.scope, world.model, world.name = scope, Deployment, "north-web"
+    await world.define()
+    workload = world.child("Deployment")
+    async with world.operating(options={"namespaces": [world.namespace]}) as process:
+        uid = (await world.create())["metadata"]["uid"]
+        await world.report_ready()
+        await world.until_reason("Healthy")
+        made = await world.found(workload)
+        (reference,) = made["metadata"]["ownerReferences"]
+        assert (reference["apiVersion"], reference["kind"], reference["uid"]) == (
+            world.owner.api_version,
+            "Deployment",
+            uid,
+        )
+        await world.edit(workload, {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "b:1"}]}}}})
+        await eventually(
+            lambda: world.found(workload),
+            lambda live: live["spec"]["template"]["spec"]["containers"][0]["image"] == "a:1",
+        )
+        assert [process.health.owners(), process.health.watches(), world.deleted] == ["", "", []]
+        await world.cluster.delete(world.owner)
+        await eventually(lambda: _value(world.deleted))
+        assert world.deleted == [world.owner]
+
+
 @pytest.mark.promise("owner-identity", runs="an object of a controller of another group with the same kind and name")
 @pytest.mark.parametrize("scope", list(Scope))
 async def test_a_controller_of_another_group_is_not_the_owner(world: World, scope: Scope) -> None:
@@ -264,6 +306,48 @@ async def test_an_owner_that_is_created_again_is_another_owner(world: World, sco
         assert world.deleted == [world.owner]
 
 
+@pytest.mark.promise("owner-identity", runs="an owner that is created again during the clean-up of the former one")
+@pytest.mark.parametrize("scope", list(Scope))
+async def test_the_clean_up_of_an_owner_is_not_that_of_the_next_one(world: World, scope: Scope) -> None:
+    """A user removes the finalizers: https://github.com/operator-framework/java-operator-sdk/issues/149."""
+    world.scope = scope
+    await world.define()
+    began, go_on, cleaned = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def on_delete(owner: Realm, *_: object) -> None:
+        cleaned.append(owner.metadata["uid"])
+        began.set()
+        await go_on.wait()
+
+    async def about(uid: str) -> set[str]:
+        home = ListOptions(namespace=world.owner.namespace or "default")
+        events = await world.cluster.list("events.k8s.io/v1", "Event", home)
+        return {one["reason"] for one in events.items if one["regarding"].get("uid") == uid}
+
+    async with world.operating(on_delete=on_delete):
+        former = (await world.create())["metadata"]["uid"]
+        await world.report_ready()
+        await world.until_reason("Healthy")
+        await world.cluster.delete(world.owner)
+        await began.wait()
+        await world.edit(world.owner, {"metadata": {"finalizers": None}})
+        uid = (await world.create())["metadata"]["uid"]
+        go_on.set()
+        await world.report_ready()
+        live = await world.until_reason("Healthy")
+        assert (live["metadata"]["uid"], len(live["metadata"]["finalizers"])) == (uid, 1)
+        for kind in ("ConfigMap", "Deployment"):
+            made = await world.found(world.child(kind))
+            assert [one["uid"] for one in made["metadata"]["ownerReferences"]] == [uid]
+        assert cleaned == [former]
+        assert world.deleted == [world.owner]
+        await world.cluster.delete(world.owner)
+        await eventually(lambda: about(uid), lambda reasons: "CleanedUp" in reasons)
+        await eventually(lambda: _value(len(world.deleted) > 1))
+        assert cleaned == [former, uid]
+        assert "CleanedUp" not in await about(former)
+
+
 @pytest.mark.parametrize("named", ["", "town"], ids=["without a namespace", "with the namespace of the object"])
 async def test_a_watch_names_a_cluster_scoped_owner_with_and_without_a_namespace(world: World, named: str) -> None:
     """A name that is no owner's reconciles nothing, and is not reported as deleted."""
@@ -291,13 +375,15 @@ async def test_a_watch_names_a_cluster_scoped_owner_with_and_without_a_namespace
 async def test_rights_in_one_namespace(
     envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The owners are watched in all namespaces, their children in one, and events are posted to `default`.
+    """Owners are watched in all namespaces, children in one, with the lease; events are posted to `default`.
 
     Restricted caches that could not read cluster-scoped kinds: https://github.com/elastic/cloud-on-k8s/pull/3810.
     """
     world = World(envtest_cluster, envtest.namespace)
     await world.define()
-    limited = ManagerOptions(listen=None, namespaces=[world.namespace])
+    limited = ManagerOptions(
+        listen=None, namespaces=[world.namespace], lease=Lease("realms", world.namespace, identity="one")
+    )
     operator = Operator(
         name="realms",
         owner=OwnerType.of(Realm, world.definition()),
@@ -305,7 +391,7 @@ async def test_rights_in_one_namespace(
         owns=[("v1", "ConfigMap")],
     )
     every_state = [world.component_of(Realm())]
-    granted = operator.policy_rules(every_state)
+    granted = operator.policy_rules(every_state) | limited.policy_rules(operator)
     assert PolicyRule("events.k8s.io", "events", "create", namespace="default") in granted
     account = ServiceAccount("realms", world.namespace)
     for one in roles(granted, name=f"realms-{world.namespace}", account=account, namespaces=limited.namespaces):
@@ -320,7 +406,9 @@ async def test_rights_in_one_namespace(
         uid = (await world.create())["metadata"]["uid"]
         await world.report_ready()
         await world.until_reason("Healthy")
-        assert [check() for check in process.health.ready.values()] == ["", "", ""]
+        assert {check() for check in process.health.ready.values()} == {""}
+        lease = await world.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "realms", world.namespace))
+        assert lease["spec"]["holderIdentity"] == "one"
 
         async def about() -> set[str]:
             events = await world.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="default"))

@@ -17,7 +17,7 @@ import pytest
 
 from ocf.cluster import Cluster, DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, Request, Verb
 from ocf.component import CleanupPending, Component, ReconcileContext
-from ocf.component.deletion import external_finalizer
+from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
 from ocf.errors import BuildError
 from ocf.objects import Manifest
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, running
@@ -163,6 +163,29 @@ def test_the_deletion_of_a_paused_owner_waits_and_says_so(run_test: RunTest, pro
             await env.edit(key_of(), RUNNING)
             await asyncio.sleep(30)
             assert len(databases.calls) == 1
+            assert not await env.is_present(key_of())
+
+    run_test(test)
+
+
+def test_a_clean_up_that_is_skipped_while_paused_is_skipped_when_the_pause_ends(run_test: RunTest) -> None:
+    """A pause keeps the finalizers, whatever else is requested; the condition says how it is ended."""
+
+    async def test(env: Env) -> None:
+        databases = Databases()
+        async with env.operating(**databases.declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            await env.edit(key_of(), BY_ANNOTATION)
+            await env.cluster.delete(key_of())
+            await env.edit(key_of(), {"metadata": {"annotations": {SKIP_CLEANUP: "true"}}})
+            await asyncio.sleep(100)
+            found = await paused(env)
+            assert found is not None
+            assert found["reason"] == "DeletionPaused"
+            await env.edit(key_of(), RUNNING)
+            await asyncio.sleep(30)
+            assert databases.calls == []
             assert not await env.is_present(key_of())
 
     run_test(test)

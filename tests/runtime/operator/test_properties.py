@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.cluster import ListOptions, Request
@@ -49,7 +49,7 @@ class Chaos:
         env.gateway.after = self.lose
 
     async def work(self, owner: Shop, _: ReconcileContext) -> None:
-        name = owner.metadata["name"]
+        name = owner.metadata.name
         assert name not in self.running
         self.running.add(name)
         try:
@@ -124,9 +124,8 @@ class Chaos:
         }
 
 
-@pytest.mark.promise("woken", runs="200 random histories")
-@pytest.mark.promise("one-at-a-time", runs="200 random histories")
-@settings(max_examples=200)
+@pytest.mark.promise("woken", runs="100 random histories")
+@pytest.mark.promise("one-at-a-time", runs="100 random histories")
 @given(st.lists(steps, max_size=30), st.integers(1, 3))
 def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[str, str, float]], workers: int) -> None:
     """Edits, deletes, changes by hand, watches that end, refusals, lost answers, slow and failing passes."""

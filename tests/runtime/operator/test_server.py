@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchOptions, PatchType
-from ocf.component import Component, ReconcileContext
+from ocf.cluster import PatchOptions, PatchType, Subresource
+from ocf.component import Component, ReconcileContext, Writes
 from ocf.component.deletion import cleanup_finalizer
-from ocf.errors import InvalidError, NotFoundError
+from ocf.errors import ConfigError, ForbiddenError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured
 from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac.rules import declared_rules
 from tests.support import eventually, until_granted
 
 from .conftest import Env, RunTest, Shop, key_of, shop
@@ -39,7 +40,7 @@ def manifest(api_version: str, kind: str, name: str, namespace: str = "", **cont
 
 def web(owner: Shop) -> Component:
     """Return a component with a Deployment, a ConfigMap, and a PriorityClass, which the shop cannot own."""
-    namespace = owner.metadata["namespace"]
+    namespace = owner.metadata.namespace
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
     workload = manifest(
@@ -58,7 +59,7 @@ def web(owner: Shop) -> Component:
 
 async def components(owner: Shop, context: ReconcileContext) -> Component:
     if owner.spec.guide:
-        await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, owner.metadata["namespace"]))
+        await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, owner.metadata.namespace))
     return web(owner)
 
 
@@ -78,7 +79,7 @@ OPERATOR = Operator(
     reads=[("v1", "Secret")],
     webhooks=[Webhook.of(Shop, DEFINITION, validators=[judge])],
 )
-EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
+EVERY_STATE = [web(Shop.model_validate({"metadata": {"name": "any", "namespace": "any"}}))]
 
 
 async def is_gone(cluster: Cluster, key: ObjectKey) -> bool:
@@ -175,6 +176,88 @@ async def test_its_privileges_are_enough(
     assert "forbidden" not in caplog.text.lower()
 
 
+def far(owner: Shop) -> Component:
+    """Return a component with a label on the namespace of the shop, and a copy in another namespace."""
+    namespace = owner.metadata.namespace
+    space = {**manifest("v1", "Namespace", namespace), "metadata": {"name": namespace, "labels": {"shops": "open"}}}
+    copy = manifest("v1", "ConfigMap", f"copy-of-{namespace}", "default", data={"motto": owner.spec.motto})
+    builder = component.Builder("far", condition_type="FarReady").with_prune(kinds=[("v1", "ConfigMap")])
+    builder.with_resource(unstructured.StaticBuilder(space, cluster_scoped=True).build(), writes=Writes.UPDATE_ONLY)
+    if owner.spec.motto != "none":
+        builder.with_resource(configmap.Builder(copy).build(), unowned=True, delete_with_owner=True)
+    return builder.build()
+
+
+@pytest.mark.promise("rights", runs="selected owners, fields of other writers and copies on a real API server")
+@pytest.mark.parametrize("limited", [False, True], ids=["all", "two"])
+async def test_rights_for_far_objects(
+    envtest: Envtest,
+    envtest_plane: ControlPlane,
+    envtest_cluster: ApiServerCluster,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    limited: bool,
+) -> None:
+    namespace, admin, cleaned = envtest.namespace, envtest_cluster, list[str]()
+    await admin.apply(DEFINITION, field_manager="admin")
+
+    async def on_delete(owner: Shop, *_: object) -> None:
+        cleaned.append(owner.metadata.name)
+
+    operator = Operator(
+        name="far-shops",
+        owner=OwnerType.of(Shop, DEFINITION),
+        components=far,
+        on_delete=on_delete,
+        select=f"in={namespace}",
+        finalizer="finalizer.privileges.example.com",
+        former_finalizers=["old.example.com/*"],
+    )
+    options = ManagerOptions(listen=None, namespaces=[namespace, "default"] if limited else ())
+    granted = operator.policy_rules([far(Shop.model_validate({"metadata": {"name": "any", "namespace": "any"}}))])
+    for one in roles(granted, name=f"far-{namespace}", account=ServiceAccount("far", namespace)):
+        await admin.create(one, field_manager="admin")
+    user = f"system:serviceaccount:{namespace}:far"
+    await until_granted(admin, user, granted, namespace=namespace)
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
+    corner = shop(motto="open")
+    corner["apiVersion"] = "privileges.example.com/v1"
+    corner["metadata"] |= {
+        "namespace": namespace, "labels": {"in": namespace}, "finalizers": ["old.example.com/hold"]
+    }  # fmt: skip
+    owner, copy = ObjectKey.of(corner), ObjectKey("v1", "ConfigMap", f"copy-of-{namespace}", "default")
+    space = ObjectKey("v1", "Namespace", namespace)
+
+    async def labelled() -> bool:
+        return bool((await admin.get(space))["metadata"]["labels"].get("shops") == "open")
+
+    async def gone(key: ObjectKey) -> bool:
+        return await is_gone(admin, key)
+
+    async def edit(motto: str) -> None:
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
+        await admin.patch(owner, {"spec": {"motto": motto}}, options)
+
+    async with (
+        await envtest_plane.cluster(kubeconfig) as cluster,
+        running(cluster, operator, options=options),
+    ):
+        await eventually(lambda: _defined(admin, corner))
+        await eventually(labelled)
+        await eventually(lambda: gone(copy), lambda absent: not absent)
+        held = (await admin.get(owner))["metadata"]["finalizers"]
+        assert sorted(held) == ["far-shops.ocf.dev/cleanup", "finalizer.privileges.example.com"]
+        await edit("none")
+        await eventually(lambda: gone(copy))
+        await edit("open")
+        await eventually(lambda: gone(copy), lambda absent: not absent)
+        await admin.delete(owner)
+        await eventually(lambda: gone(owner))
+        assert [await gone(copy), await labelled(), cleaned] == [True, False, ["corner"]]
+        assert set((await admin.get(space))["metadata"]["labels"]) == {"kubernetes.io/metadata.name"}
+    assert "forbidden" not in caplog.text.lower()
+
+
 @pytest.mark.promise("old-state", runs="an owner reference taken off and a label moved on a real API server")
 async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
     admin, namespace = envtest_cluster, envtest.namespace
@@ -183,8 +266,8 @@ async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_clust
     woken: list[str] = []
 
     def noting(owner: Shop) -> Component:
-        woken.append(owner.metadata["name"])
-        settings = manifest("v1", "ConfigMap", f"{owner.metadata['name']}-settings", namespace, data={"a": "b"})
+        woken.append(owner.metadata.name)
+        settings = manifest("v1", "ConfigMap", f"{owner.metadata.name}-settings", namespace, data={"a": "b"})
         return (
             component.Builder("web", condition_type="WebReady")
             .with_resource(configmap.Builder(settings).build())
@@ -271,3 +354,101 @@ def test_privileges_are_those_of_the_declaration() -> None:
     assert PolicyRule("privileges.example.com", "shops", "watch") in cached
     assert PolicyRule("privileges.example.com", "shops", "update") not in cached
     assert PolicyRule("events.k8s.io", "events", "create") in cached
+    patch = PolicyRule("privileges.example.com", "shops", "patch")
+    assert replace(OPERATOR, patches_owner=True).policy_rules([]) - OPERATOR.policy_rules([]) == {patch}
+    added = replace(OPERATOR, deletes=[("batch/v1", "Job")]).policy_rules([]) - OPERATOR.policy_rules([])
+    assert added == {PolicyRule("batch", "jobs", verb) for verb in ("get", "list", "watch", "delete")}
+
+
+async def test_own_writes(envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
+    """Creates, changes, the count of a workload, and an eviction; no delete, which `deletes=` would add."""
+    namespace, admin = envtest.namespace, envtest_cluster
+    writes = [("v1", "ConfigMap"), ("apps/v1", "Deployment/scale"), ("v1", "Pod/eviction")]
+    granted = declared_rules(writes=writes)
+    name = f"writer-{namespace}"
+    for one in roles(granted, name=name, account=ServiceAccount("writer", namespace)):
+        await admin.create(one, field_manager="admin")
+    user = f"system:serviceaccount:{namespace}:writer"
+    await until_granted(admin, user, granted, namespace=namespace)
+    pod = {"spec": {"containers": [{"name": "web", "image": "web:1"}]}, "metadata": {"labels": {"app": "web"}}}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": pod}
+    deployed = manifest("apps/v1", "Deployment", "web", namespace, spec=spec)
+    await admin.create(deployed, field_manager="admin")
+    await admin.create(manifest("v1", "Pod", "web", namespace, spec=pod["spec"]), field_manager="admin")
+    settings = manifest("v1", "ConfigMap", "own", namespace, data={"a": "1"})
+    async with await envtest_plane.cluster(await asyncio.to_thread(envtest_plane.kubeconfig_for, user)) as cluster:
+        made = await cluster.create(settings, field_manager="own")
+        await cluster.update({**made, "data": {"a": "2"}}, field_manager="own")
+        await cluster.apply({**settings, "data": {"b": "3"}}, field_manager="other")
+        await cluster.get(ObjectKey.of(deployed), subresource=Subresource.SCALE)
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="own", subresource=Subresource.SCALE)
+        await cluster.patch(ObjectKey.of(deployed), {"spec": {"replicas": 3}}, options)
+        await cluster.create(
+            manifest("v1", "Pod", "web", namespace), field_manager="own", subresource=Subresource.EVICTION
+        )
+        for forbidden in (
+            cluster.delete(ObjectKey.of(settings)),
+            cluster.get(ObjectKey.of(deployed)),
+            cluster.delete(ObjectKey("v1", "Pod", "web", namespace)),
+        ):
+            with pytest.raises(ForbiddenError):
+                await forbidden
+    assert (await admin.get(ObjectKey.of(deployed)))["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        pytest.param(
+            {"writes": [("batch/v1", "Job")]},
+            {("batch", "jobs", verb) for verb in ("get", "list", "watch", "create", "update", "patch")},
+            id="written objects are read, too",
+        ),
+        pytest.param(
+            {"writes": [("apps/v1", "Deployment/status")]},
+            {("apps", "deployments/status", verb) for verb in ("get", "update", "patch")},
+            id="a subresource",
+        ),
+        pytest.param({"writes": [("v1", "Pod/eviction")]}, {("", "pods/eviction", "create")}, id="created only"),
+        pytest.param(
+            {"reads": [("apps/v1", "Deployment/scale")]},
+            {("apps", "deployments/scale", "get")},
+            id="its read",
+        ),
+        pytest.param(
+            {"owns": [("malls.example.com/v1", "Policy")]},
+            {("malls.example.com", "policies", verb) for verb in ("list", "watch")},
+            id="a watched kind without a definition",
+        ),
+        pytest.param(
+            {"writes": [("batch/v1", "Job")], "uncached": [("batch/v1", "Job")]},
+            {("batch", "jobs", verb) for verb in ("get", "create", "update", "patch")},
+            id="without a cache",
+        ),
+    ],
+)
+def test_privileges_of_own_requests(kinds: dict[str, Any], expected: set[tuple[str, str, str]]) -> None:
+    added = replace(OPERATOR, reads=[]).policy_rules([])
+    found = replace(OPERATOR, **{"reads": [], **kinds}).policy_rules([]) - added
+    assert {(one.group, one.resource, one.verb) for one in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        (("batch/v1", "Jobb"), "batch/v1 Jobb is not built in"),
+        (("v1", "Pod/evict"), 'v1 Pod has no subresource "evict"; it has: '),
+    ],
+)
+def test_a_misspelt_kind_is_not_guessed(kind: tuple[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        replace(OPERATOR, writes=[kind]).policy_rules([])
+
+
+def test_a_kind_of_another_operator_of_the_process_needs_no_definition_of_its_own() -> None:
+    definition = crd("malls.example.com", CRDVersion("v1", Shop), kind="Policy", plural="policys")
+    watching = replace(OPERATOR, owns=[("malls.example.com/v1", "Policy")])
+    assert watching.undefined_kinds() == (("malls.example.com/v1", "Policy"),)
+    assert watching.undefined_kinds([definition]) == ()
+    rules = watching.policy_rules([], definitions=[definition])
+    assert {one.resource for one in rules if one.group == "malls.example.com"} == {"policys"}

@@ -164,6 +164,22 @@ class TestOneProcess:
         with pytest.raises(BuildError, match=f'"shops" and "malls" both set the condition "{shared}" of each Shop'):
             Manager(EmbeddedCluster(), both, ManagerOptions())
 
+    @pytest.mark.parametrize(
+        ("first", "second", "shared"),
+        [
+            pytest.param({"finalizer": "a.example.com"}, {"finalizer": "a.example.com"}, "a.example.com", id="same"),
+            pytest.param({"former_finalizers": ["*.example.com"]}, {"finalizer": "a.example.com"}, "a.example.com"),
+            pytest.param({"former_finalizers": ["malls.ocf.dev/*"]}, {}, "malls.ocf.dev/cleanup", id="objects"),
+            pytest.param({}, {"former_finalizers": ["*/cleanup-external"]}, "shops.ocf.dev/cleanup-external"),
+        ],
+    )
+    def test_a_finalizer_that_two_operators_remove_is_rejected(
+        self, first: dict[str, Any], second: dict[str, Any], shared: str
+    ) -> None:
+        both = [self.operator("shops", **first), self.operator("malls", on_delete=drop, **second)]
+        with pytest.raises(BuildError, match=f'"shops" and "malls" both remove the finalizer "{shared}" of each Shop'):
+            Manager(EmbeddedCluster(), both, ManagerOptions())
+
     def test_what_differs_is_accepted(self) -> None:
         one = self.operator("shops", published_conditions=["Ready"], on_delete=drop)
         Manager(EmbeddedCluster(), [one, self.operator("malls", on_delete=drop)], ManagerOptions())
@@ -171,6 +187,8 @@ class TestOneProcess:
             name="pods", owner=OwnerType("v1", "Pod"), components=lambda _: (), published_conditions=["Ready"]
         )
         Manager(EmbeddedCluster(), [one, pods], ManagerOptions())
+        same_name = replace(pods, finalizer="a.example.com")
+        Manager(EmbeddedCluster(), [self.operator("shops", finalizer="a.example.com"), same_name], ManagerOptions())
 
     @pytest.mark.parametrize("name", ["Shops", "shop.operator", "s" * 64, "a/b", "ü"])
     def test_a_name_that_is_not_a_dns_label_is_rejected(self, name: str) -> None:
@@ -236,7 +254,8 @@ def test_a_failure_condition_that_another_client_changes_is_put_right(
     run_test: RunTest, change: Manifest | None, *, fails: bool
 ) -> None:
     """At once, and although no other reconcile is due."""
-    failed = {"type": "shops/Reconciled", "status": "False", "reason": "Error", "message": "it fails"}
+    at = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    failed = {"type": "shops/Reconciled", "status": "False", "reason": "Error", "message": "it fails", **at}
 
     async def test(env: Env) -> None:
         operator = env.operator(name="shops", components=fail if fails else owning("WebReady"))

@@ -9,16 +9,22 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import ListOptions, Request
+from ocf import component
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Request, Subresource, Verb
 from ocf.cluster.cache.serialization import CacheEntry, unpack
-from ocf.component import Component, ReconcileContext
+from ocf.component import Adoption, Component, ReconcileContext
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import InvalidError, NotFoundError, ServerError
+from ocf.errors import InvalidError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap, deployment
 from ocf.runtime.operator import OwnerType, Watch, controller
 
 from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, components_of, key_of, settings_of, shop
 
+POD = {
+    "metadata": {"labels": {"app": "back"}},
+    "spec": {"containers": [{"name": "back", "image": "registry.example.com/back:1"}]},
+}
 GUIDE = ObjectKey("v1", "Secret", "guide", NAMESPACE)
 
 
@@ -146,13 +152,25 @@ def test_a_burst_of_changes_takes_few_passes(run_test: RunTest) -> None:
 
 
 @pytest.mark.parametrize("delay", [timedelta(0), -SECOND, timedelta(microseconds=1)], ids=str)
-def test_a_report_that_asks_for_no_time_is_called_again_after_the_shortest_one(
-    run_test: RunTest, caplog: pytest.LogCaptureFixture, delay: timedelta
+@pytest.mark.parametrize("place", ["components", "report"])
+def test_a_delay_of_no_time_is_the_shortest_one_and_never_means_never(
+    run_test: RunTest, caplog: pytest.LogCaptureFixture, delay: timedelta, place: str
 ) -> None:
-    """Zero meant never, and a loop without a pause would starve others; https://github.com/Azure/eno/pull/326."""
+    """Zero meant never, and a loop without a pause would starve others.
+
+    https://github.com/Azure/eno/pull/326, https://github.com/metal3-io/baremetal-operator/pull/3617 (a deletion that
+    stops), https://github.com/eraser-dev/eraser/pull/161 (a deadline that passes between two looks at the clock).
+    """
+
+    async def ask(_: Shop, context: ReconcileContext) -> None:
+        context.requeue_after(delay)
 
     async def test(env: Env) -> None:
-        async with env.operating(report=lambda *_: delay):
+        env.before = ask if place == "components" else None
+        asking: dict[str, Any] = (
+            {"report": lambda context, *_: context.requeue_after(delay)} if place == "report" else {}
+        )
+        async with env.operating(**asking):
             await env.create(shop())
             await asyncio.sleep(5)
             env.forget()
@@ -160,7 +178,8 @@ def test_a_report_that_asks_for_no_time_is_called_again_after_the_shortest_one(
             assert len(env.passes) in range(95, 102)
 
     run_test(test)
-    assert ["is raised to the shortest one" in record.getMessage() for record in caplog.records].count(True) == 1
+    logged = ["is raised to the shortest one" in record.getMessage() for record in caplog.records]
+    assert logged.count(True) == (delay > timedelta(0))
 
 
 @pytest.mark.promise("one-at-a-time")
@@ -168,7 +187,7 @@ def test_owners_are_worked_on_side_by_side_and_each_one_alone(run_test: RunTest)
     running: set[str] = set()
 
     async def slowly(owner: Shop, _: ReconcileContext) -> None:
-        name = owner.metadata["name"]
+        name = owner.metadata.name
         assert name not in running
         running.add(name)
         await asyncio.sleep(10)
@@ -331,6 +350,72 @@ def test_a_change_that_meets_the_status_write_is_not_missed(run_test: RunTest) -
     run_test(test)
 
 
+@pytest.mark.promise("intent", runs="an operator whose owner is changed right before an intent is stored")
+@pytest.mark.parametrize(
+    ("change", "passes"),
+    [
+        pytest.param({}, 1, id="not at all"),
+        pytest.param({"spec": {"motto": "closed"}}, 2, id="its spec"),
+    ],
+)
+def test_an_intent_is_a_write_of_its_own_that_triggers_nothing(
+    run_test: RunTest, change: Manifest, passes: int
+) -> None:
+    seen: list[Any] = []
+
+    async def choose(_: Shop, context: ReconcileContext) -> None:
+        seen.append(context.status.get("visits"))
+        if not seen[-1]:
+            context.status["visits"] = 7
+            if change:
+                await env_of[0].edit(key_of(), change)
+            await context.write_status()
+
+    env_of: list[Env] = []
+
+    async def test(env: Env) -> None:
+        env_of.append(env)
+        env.before = choose
+        async with env.operating(report=env.report):
+            await env.create(shop())
+            await asyncio.sleep(100)
+            assert seen == [None, 7][:passes]
+            live = await env.cluster.get(key_of())
+            assert (live["status"]["visits"], live["status"]["motto"]) == (7, "closed" if change else "open")
+            assert [one["observedGeneration"] for one in live["status"]["conditions"]] == [passes]
+
+    run_test(test)
+
+
+@pytest.mark.promise("patch-owner", runs="an operator that sets a default, once and in each reconcile")
+@pytest.mark.parametrize("times", [1, 40])
+def test_a_patch_of_the_owner_takes_one_more_pass(run_test: RunTest, times: int) -> None:
+    """And one that is never in sync, such as a time, does not take a pass after the other."""
+    values = iter([*(f"motto {number}" for number in range(times)), *[f"motto {times - 1}"] * 1000])
+
+    async def default(_: Shop, context: ReconcileContext) -> None:
+        await context.patch_owner({"spec": {"motto": next(values)}, "metadata": {"labels": {"tier": "web"}}})
+
+    async def test(env: Env) -> None:
+        env.before = default
+        async with env.operating(report=env.report):
+            await env.create(shop())
+            await asyncio.sleep(100)
+            patches = [one for one in env.gateway.writes if one == (Verb.PATCH, "Shop")]
+            if times > 1:
+                # The fourth one is held back for a minute, and the next one for two.
+                assert (len(patches), env.times) == (4, [5, 5, 5, 5, 65, 65])
+                return
+            assert (len(env.passes), len(patches)) == (2, 1)
+            live = await env.cluster.get(key_of())
+            assert (await env.cluster.get(settings_of()))["data"] == {"motto": "motto 0"}
+            assert live["status"]["motto"] == "motto 0"
+            generation = live["metadata"]["generation"]
+            assert [one["observedGeneration"] for one in live["status"]["conditions"]] == [generation] == [2]
+
+    run_test(test)
+
+
 def test_a_mapping_function_says_whom_an_object_concerns(run_test: RunTest) -> None:
     def shops_of(secret: Manifest) -> list[tuple[str, str]]:
         return [(NAMESPACE, secret["metadata"]["labels"]["shop"])]
@@ -477,6 +562,65 @@ def test_kinds_that_are_not_cached_are_not_followed(run_test: RunTest) -> None:
     run_test(test)
 
 
+def test_what_a_create_makes_is_an_own_write(run_test: RunTest) -> None:
+    """Where an object must not exist, it is made by a create, which triggers as little as an apply does."""
+    reconciled: list[str] = []
+
+    def components(owner: Shop, _context: ReconcileContext) -> Component:
+        reconciled.append(owner.metadata.name)
+        base = {"metadata": {"name": f"{owner.metadata.name}-settings"}, "data": {"a": "1"}}
+        web = component.Builder("web", owner=owner.key).with_resource(configmap.Builder(base))
+        return web.with_adoption(Adoption.NEVER).build()
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        async with env.operating(components=components):
+            await asyncio.sleep(10)
+            assert await env.is_present(settings_of())
+            assert reconciled == ["corner"]
+            env.forget()
+            await asyncio.sleep(600)
+            assert env.gateway.requests == []
+
+    run_test(test)
+
+
+def test_pods_explain_a_workload_without_being_watched(run_test: RunTest) -> None:
+    """A list in each poll interval while the workload is not ready, and nothing once it is."""
+
+    def components(owner: Shop, _context: ReconcileContext) -> Component:
+        metadata = {"name": owner.metadata.name, "namespace": NAMESPACE}
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+        spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+        base = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+        web = component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(base))
+        return web.with_pod_causes().build()
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        async with env.operating(components=components) as process:
+            await asyncio.sleep(10)
+            env.forget()
+            await asyncio.sleep(60)
+            lists = [request.kind for request in env.gateway.requests if request.verb is Verb.LIST]
+            assert 5 <= lists.count("Pod") <= 6
+            assert "Pod" not in {kind for _, kind in process.controllers[0].following}
+            counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+            status = {"observedGeneration": 1, **dict.fromkeys(counts, 1)}
+            as_status = PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="controller", subresource=Subresource.STATUS
+            )
+            await env.cluster.patch(
+                ObjectKey("apps/v1", "Deployment", "corner", NAMESPACE), {"status": status}, as_status
+            )
+            await asyncio.sleep(60)
+            env.forget()
+            await asyncio.sleep(600)
+            assert env.gateway.requests == []
+
+    run_test(test)
+
+
 @pytest.mark.promise("no-read", runs="100 resyncs of 10 owners")
 def test_nothing_happens_where_nothing_changes_however_often_all_is_looked_at(run_test: RunTest) -> None:
     """A hundred resyncs of ten owners: a pass each, and not one request."""
@@ -496,7 +640,7 @@ def test_nothing_happens_where_nothing_changes_however_often_all_is_looked_at(ru
 
 def test_a_pass_says_when_it_wants_to_be_made_again(run_test: RunTest) -> None:
     async def test(env: Env) -> None:
-        async with env.operating(report=lambda *_: 30 * SECOND):
+        async with env.operating(report=lambda context, *_: context.requeue_after(30 * SECOND)):
             await env.create(shop())
             await asyncio.sleep(95)
             assert env.times == [5, 35, 65, 95]
@@ -528,7 +672,7 @@ def test_a_failing_owner_waits_longer_each_time_and_its_own_status_wakes_it_not(
 
         async def fail(owner: Shop, context: ReconcileContext) -> None:
             context.status["tries"] = len(env.passes)
-            if broken and owner.metadata["name"] == "corner":
+            if broken and owner.metadata.name == "corner":
                 raise ServerError("no answer")
 
         env.before = fail
@@ -550,6 +694,116 @@ def test_a_failing_owner_waits_longer_each_time_and_its_own_status_wakes_it_not(
             assert env.times == [205, 215, 216, 218]
 
     run_test(test)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param([30 * SECOND], [5, 6, 8, 12, 20, 36, 66, 96, 126], id="a period that is shorter than the backoff"),
+        pytest.param([90 * SECOND], [5, 6, 8, 12, 20, 36, 68, 132], id="a period that is longer"),
+        pytest.param([60 * SECOND, 3 * SECOND], [5, 6, 8, 11, 14, 17, 20, 23, 26], id="the earliest of two"),
+        pytest.param([timedelta(0)], [5, 6, 8, 12, 20, 36, 68, 132], id="at once, which would end the backoff"),
+        pytest.param([-SECOND], [5, 6, 8, 12, 20, 36, 68, 132], id="a deadline that has passed"),
+        pytest.param([timedelta(milliseconds=1)], [5, 6, 8, 12, 20, 36, 68, 132], id="hardly any time"),
+    ],
+)
+@pytest.mark.parametrize("place", ["components", "report"])
+def test_a_failed_reconcile_is_repeated_after_its_delay_or_its_backoff_whichever_is_shorter(
+    run_test: RunTest, asked: list[timedelta], expected: list[float], place: str
+) -> None:
+    """https://github.com/kubernetes-sigs/node-readiness-controller/issues/468: each error drops the delay."""
+
+    def ask(context: ReconcileContext) -> None:
+        for delay in asked:
+            context.requeue_after(delay)
+
+    async def fail(_: Shop, context: ReconcileContext) -> None:
+        if place == "components":
+            ask(context)
+        raise ServerError("no answer")
+
+    async def test(env: Env) -> None:
+        env.before = fail
+        reporting: dict[str, Any] = {"report": lambda context, *_: ask(context)} if place == "report" else {}
+        async with env.operating(**reporting):
+            await env.create(shop())
+            await asyncio.sleep(140)
+            assert [round(at, 3) for at in env.times][: len(expected)] == expected
+
+    run_test(test)
+
+
+def test_a_component_that_fails_does_not_delay_the_deadline_of_another_one(run_test: RunTest) -> None:
+    """The grace period of one component ends while another one fails, and has a long backoff by then."""
+
+    def failing_and_waiting(_: Shop) -> list[Component]:
+        base = {"metadata": {"name": "back"}, "spec": {"selector": {"matchLabels": {"app": "back"}}, "template": POD}}
+        waiting = component.Builder("back", owner=key_of(), condition_type="BackReady").with_grace_period(50 * SECOND)
+        failing = component.Builder("web", condition_type="WebReady")
+        named = {"metadata": {"name": "other", "namespace": "elsewhere"}}
+        return [
+            failing.with_resource(configmap.Builder(named)).build(),
+            waiting.with_resource(deployment.Builder(base)).build(),
+        ]
+
+    async def test(env: Env) -> None:
+        async with env.operating(components=failing_and_waiting):
+            await env.create(shop())
+            await asyncio.sleep(52)
+            conditions = {one["type"]: one for one in (await env.cluster.get(key_of()))["status"]["conditions"]}
+            assert conditions["WebReady"]["reason"] == "Error"
+            assert conditions["BackReady"]["reason"] == "Down"
+
+    run_test(test)
+
+
+def test_a_delay_counts_where_only_the_status_cannot_be_written(run_test: RunTest) -> None:
+    async def ask(_: Shop, context: ReconcileContext) -> None:
+        context.requeue_after(3 * SECOND)
+
+    async def refuse(request: Request) -> None:
+        if request.subresource == Subresource.STATUS and not request.verb.is_read:
+            raise ServerError("no answer", code=503)
+
+    async def test(env: Env) -> None:
+        env.before, env.gateway.meddle = ask, refuse
+        async with env.operating():
+            await env.create(shop())
+            await asyncio.sleep(16)
+            assert env.times == [5, 6, 8, 11, 14, 17, 20]
+
+    run_test(test)
+
+
+def test_a_delay_that_was_asked_for_does_not_shorten_a_retry_after(run_test: RunTest) -> None:
+    async def fail(_: Shop, context: ReconcileContext) -> None:
+        context.requeue_after(3 * SECOND)
+        raise TooManyRequestsError("slow down", code=429, retry_after=20)
+
+    async def test(env: Env) -> None:
+        env.before = fail
+        async with env.operating():
+            await env.create(shop())
+            await asyncio.sleep(50)
+            assert env.times == [5, 25, 45]
+
+    run_test(test)
+
+
+def test_the_log_names_the_time_of_the_retry(run_test: RunTest, caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(_: Shop, context: ReconcileContext) -> None:
+        context.requeue_after(3 * SECOND)
+        raise ServerError("no answer")
+
+    async def test(env: Env) -> None:
+        env.before = fail
+        async with env.operating():
+            await env.create(shop())
+            await asyncio.sleep(12)
+
+    run_test(test)
+    waits = [record.getMessage().partition(", again in ")[2].split(":")[0] for record in caplog.records]
+    assert [wait for wait in waits if wait] == ["1 s", "2 s", *["3 s"] * 3]
 
 
 @pytest.mark.promise("status-kept", runs="10 resyncs of owners whose status is not stored")

@@ -57,7 +57,7 @@ async def decision(cluster: Cluster, owner: Manifest | Shop) -> Manifest:
     return {
         "motto": shown.spec.motto,
         "visits": shown.status.visits if shown.status is not None else 0,
-        "labels": shown.metadata.get("labels") or {},
+        "labels": shown.metadata.labels,
         "stalls": {one["metadata"]["name"]: one.get("data") for one in stalls.items},
         "read": {name: one.get("data") for name, one in read.items() if name in (POOR.name, RICH.name, GUIDE.name)},
         "seen": (read.get(settings_of().name, {}).get("metadata", {}).get("annotations") or {}).get("seen"),
@@ -302,7 +302,7 @@ def test_a_patch_of_the_owner_by_its_operator_takes_one_more_reconcile(
 
     async def test(env: Env) -> None:
         async def complete(owner: Shop, context: ReconcileContext) -> None:
-            if owner.metadata.get("annotations", {}).get("begin") or reports:
+            if owner.metadata.annotations.get("begin") or reports:
                 await context.cluster.patch(
                     key_of(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="me")
                 )
@@ -332,7 +332,7 @@ def test_a_list_of_the_framework_itself_triggers_nothing(run_test: RunTest) -> N
 
     async def test(env: Env) -> None:
         async def pruned(owner: Shop) -> Component:
-            env.passes.append((owner.metadata["name"], 0))
+            env.passes.append((owner.metadata.name, 0))
             settings = named(settings_of(), data={"motto": owner.spec.motto})
             builder = component.Builder("web", condition_type="WebReady").with_prune()
             return builder.with_resource(configmap.Builder(settings).build()).build()

@@ -39,8 +39,9 @@ IN_CLUSTER = WebhookOptions(address=Service("shops-webhook", "ops"))
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
-def default(owner: Shop) -> None:
-    owner.spec.guide = owner.spec.guide or "baedeker"
+def default(owner: Shop) -> Shop:
+    guide = owner.spec.guide or "baedeker"
+    return owner.model_copy(update={"spec": owner.spec.model_copy(update={"guide": guide})})
 
 
 def judge(new: Shop, _old: Shop | None, _operation: Operation) -> Iterable[FieldError]:

@@ -10,13 +10,13 @@ from ocf import component
 from ocf.component import Component, DeletionOrder
 from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
-from ocf.objects import ObjectKey
-from ocf.primitives import configmap, hpa, secret
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap, deployment, hpa, role, rolebinding, secret
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, custom_definitions, lease_rules, policy_rules, roles
 from ocf_server import EmbeddedCluster
 
 OWNER = ObjectKey("example.com/v1", "Shop", "corner", "town")
-SHOPS = {
+SHOPS: Manifest = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "shops.example.com"},
@@ -29,6 +29,7 @@ SHOPS = {
                 "name": "v1",
                 "served": True,
                 "storage": True,
+                "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
             }
         ],
@@ -49,6 +50,13 @@ def of_settings(**options: Any) -> component.Builder:
     return component.Builder("web", condition_type="WebReady").with_resource(resource, **options)
 
 
+def of_web() -> component.Builder:
+    metadata = {"name": "web", "namespace": "town"}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}}}}
+    base = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    return component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(base))
+
+
 def verbs(found: frozenset[PolicyRule], resource: str) -> set[str]:
     return {one.verb for one in found if one.resource == resource}
 
@@ -66,9 +74,15 @@ def of(*components: Component, **more: Any) -> frozenset[PolicyRule]:
         pytest.param(of_settings(delete_when=False), {"get", "create", "patch", "delete"}, id="may be deleted"),
         pytest.param(of_settings(gated_by=BooleanGate(False)), {"get", "create", "patch", "delete"}, id="gate closed"),
         pytest.param(of_settings(gated_by=BooleanGate(True)), {"get", "create", "patch", "delete"}, id="gate open"),
+        pytest.param(of_settings(unowned=True), {"get", "create", "patch"}, id="unowned"),
         pytest.param(of_settings(orphan_when=True), {"get", "patch"}, id="orphaned"),
         pytest.param(of_settings(orphan_when=False), {"get", "create", "patch"}, id="may be orphaned"),
         pytest.param(of_settings().with_prune(), {"get", "create", "patch", "list", "delete"}, id="pruned"),
+        pytest.param(
+            component.Builder("web", condition_type="Ready").with_prune(kinds=[("v1", "ConfigMap")]),
+            {"get", "list", "patch", "delete"},
+            id="pruned to nothing",
+        ),
         pytest.param(
             of_settings().with_feature_gate(BooleanGate(True)), {"get", "create", "patch", "delete"}, id="gated"
         ),
@@ -82,11 +96,68 @@ def test_what_becomes_of_a_resource_decides(built: component.Builder, wanted: se
     assert verbs(found, "shops/status") == {"update"}
 
 
+def test_a_copy_may_lose_its_label_also_if_it_is_only_deleted() -> None:
+    found = of(of_settings(unowned=True, delete_with_owner=True, delete_when=True).build())
+    assert verbs(found, "configmaps") == {"get", "list", "patch", "delete"}
+    assert "patch" in verbs(found, "shops")
+
+
+@pytest.mark.parametrize("resource", ["pods", "events"])
+@pytest.mark.parametrize(
+    ("built", "wanted"),
+    [
+        pytest.param(of_web().with_pod_causes(), {"list"}, id="for a workload"),
+        pytest.param(of_web(), set(), id="not without the option"),
+        pytest.param(of_settings().with_pod_causes(), set(), id="not without a workload"),
+    ],
+)
+def test_what_pods_report_is_listed(built: component.Builder, wanted: set[str], resource: str) -> None:
+    assert verbs(of(built.build(), cached=True), resource) == wanted
+
+
 def test_what_suspending_deletes_may_be_deleted() -> None:
     resource = hpa.Builder(AUTOSCALER).build()
     built = component.Builder("web", condition_type="WebReady").with_resource(resource).build()
 
     assert "delete" in verbs(of(built), "horizontalpodautoscalers")
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        pytest.param({"writes": "create-only"}, {"get", "create", "patch"}, id="only created"),
+        pytest.param({"set_once": ["data.a"]}, {"get", "create", "patch"}, id="set once"),
+    ],
+)
+def test_rights_follow_what_is_written(options: dict[str, Any], wanted: set[str]) -> None:
+    assert verbs(of(of_settings(**options).build()), "configmaps") == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        pytest.param(rolebinding, ("roles", "bind"), id="a binding"),
+        pytest.param(role, ("roles", "escalate"), id="a role"),
+    ],
+)
+def test_a_change_of_what_others_grant_needs_the_right_to_grant_it(kind: Any, wanted: tuple[str, str]) -> None:
+    """The API server checks each change of a role or a binding, also of its labels."""
+    labels = kind.Builder({"metadata": {"name": "a", "namespace": "shop", "labels": {"b": "c"}}})
+    built = (
+        component.Builder("web", condition_type="WebReady")
+        .with_resource(labels, writes=component.Writes.UPDATE_ONLY)
+        .build()
+    )
+
+    assert wanted in {(one.resource, one.verb) for one in of(built)}
+
+
+@pytest.mark.parametrize("writes", ["create-only", "update-only"])
+def test_what_a_suspension_leaves_needs_no_delete(writes: Any) -> None:
+    resource = hpa.Builder(AUTOSCALER).build()
+    built = component.Builder("web", condition_type="WebReady").with_resource(resource, writes=writes).build()
+
+    assert "delete" not in verbs(of(built), "horizontalpodautoscalers")
 
 
 def test_components_add_up() -> None:
@@ -125,6 +196,29 @@ def test_what_pruning_deletes_has_any_name() -> None:
 class TestDeletion:
     """An operator with `on_delete` sets a finalizer, which is a patch of the owner."""
 
+    @pytest.mark.parametrize(
+        ("options", "wanted"),
+        [
+            pytest.param({"writes": "update-only"}, {"get", "patch", "list"}, id="fields of another writer"),
+            pytest.param(
+                {"writes": "update-only", "gated_by": BooleanGate(True)}, {"get", "patch", "list"}, id="gated fields"
+            ),
+            pytest.param(
+                {"unowned": True, "delete_with_owner": True},
+                {"get", "create", "patch", "list", "delete"},
+                id="a copy",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("prune", [False, True])
+    def test_an_object_that_is_marked_for_its_owner_needs_a_finalizer(
+        self, options: Any, wanted: set[str], *, prune: bool
+    ) -> None:
+        builder = of_settings(**options)
+        found = of((builder.with_prune() if prune else builder).build())
+        assert verbs(found, "configmaps") == wanted
+        assert "patch" in verbs(found, "shops")
+
     def test_a_finalizer_is_a_patch_of_the_owner(self) -> None:
         found = of(of_settings().build(), deletion_order=DeletionOrder.EXTERNAL_FIRST)
 
@@ -142,6 +236,27 @@ class TestDeletion:
         found = of(of_settings(**options).build(), deletion_order=DeletionOrder.COMPONENTS_FIRST)
 
         assert "delete" not in verbs(found, "configmaps")
+
+
+def test_the_status_is_written_where_the_kind_holds_it() -> None:
+    """In the object itself without the subresource, and nowhere for a built-in kind without a status."""
+    spec = SHOPS["spec"]
+    (version,) = spec["versions"]
+    plain = {**SHOPS, "spec": {**spec, "versions": [{**version, "subresources": {}}]}}
+    older = {**SHOPS, "spec": {**spec, "versions": [{**version, "name": "v0", "subresources": {}}, version]}}
+    nothing: set[str] = set()
+    for definition, of_object, of_status in (
+        (SHOPS, nothing, {"update"}),
+        (plain, {"patch"}, nothing),
+        (older, nothing, {"update"}),
+    ):
+        found = policy_rules([], owner=OWNER, definitions=[definition])
+        assert verbs(found, "shops") == {"get", "list", "watch", *of_object}
+        assert verbs(found, "shops/status") == of_status
+    for key, of_status in ((ObjectKey("v1", "Secret", "a", "b"), nothing), (ObjectKey("v1", "Node", "a"), {"update"})):
+        found = policy_rules([], owner=key)
+        assert {one.verb for one in found if one.resource.endswith("/status")} == of_status
+        assert {one.verb for one in found} == {"get", "list", "watch", *of_status}
 
 
 def test_a_kind_without_a_definition_is_refused() -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.concepts.backoff import ExponentialBackoff
@@ -92,7 +92,7 @@ def test_of_several_times_the_earliest_counts() -> None:
 @pytest.mark.parametrize(
     "delay", [timedelta(0), -SECOND, timedelta(microseconds=1), timedelta(milliseconds=99)], ids=str
 )
-def test_a_delay_is_at_least_100_milliseconds_and_a_shorter_one_is_logged_once(
+def test_a_delay_is_at_least_100_milliseconds_and_one_that_is_not_zero_is_logged_once(
     caplog: pytest.LogCaptureFixture, delay: timedelta
 ) -> None:
     """https://github.com/tektoncd/pipeline/pull/7589: a negative one made a loop without a pause.
@@ -109,8 +109,10 @@ def test_a_delay_is_at_least_100_milliseconds_and_a_shorter_one_is_logged_once(
         assert await taken(queue, 2) == [("a", 0.2), ("b", 0.2)]
 
     run(main())
+    # The retry of 5 milliseconds is logged if nothing was before.
     (record,) = caplog.records
-    assert record.getMessage().startswith(f"shops: a delay of {delay} is raised to the shortest one, 0:00:00.100000")
+    logged = delay if delay > timedelta(0) else timedelta(milliseconds=5)
+    assert record.getMessage().startswith(f"shops: a delay of {logged} is raised to the shortest one, 0:00:00.100000")
 
 
 def test_what_comes_later_may_come_now_too_and_then_comes_again_unless_unscheduled() -> None:
@@ -129,11 +131,27 @@ def test_what_comes_later_may_come_now_too_and_then_comes_again_unless_unschedul
 def test_a_key_that_fails_waits_longer_each_time_until_it_is_forgotten() -> None:
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue("q", delays=DELAYS)
-        assert [queue.retry("a").total_seconds() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+
+        def retried(key: str) -> float:
+            queue.unschedule(key)
+            return queue.retry(key).total_seconds()
+
+        assert [retried("a") for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
         assert queue.failures("a") == 8
-        assert queue.retry("b") == SECOND
+        assert retried("b") == 1
         queue.forget("a")
-        assert (queue.retry("a"), queue.failures("a")) == (SECOND, 1)
+        assert (retried("a"), queue.failures("a")) == (1, 1)
+
+    run(main())
+
+
+def test_a_failed_key_that_is_scheduled_earlier_than_its_backoff_comes_then() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q", delays=FixedDelay(60 * SECOND))
+        for key, delay in (("a", 5 * SECOND), ("b", 90 * SECOND)):
+            queue.add_after(key, delay)
+            assert queue.retry(key) == min(delay, 60 * SECOND)
+        assert await taken(queue, 2) == [("a", 5), ("b", 60)]
 
     run(main())
 
@@ -249,7 +267,6 @@ def test_closing_forgets_what_waits_and_lets_what_runs_go_on() -> None:
     run(main())
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, 3)), max_size=30), st.integers(1, 3)
 )

@@ -1,0 +1,295 @@
+"""The owners of an operator: the objects of their kind that it selects, and the cache that holds them.
+
+A label selector goes to the API server, so only what it selects is cached; that is a cache of its own, because the
+components may read other objects of the kind. A function is called for each event, before anything is queued.
+
+An owner that is not selected any more is released: the finalizers of the operator are removed, and nothing else is
+changed. The watch of a label selector shows it as deleted, and one that was changed while no process ran is not shown
+at all. So the objects that are not selected are listed at the start and with each resync, page by page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ocf.cluster import InterceptingCluster, ListOptions
+from ocf.cluster.cache.serialization import pack, unpack
+from ocf.cluster.interceptor import requested_key
+from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS
+from ocf.concepts.backoff import ExponentialBackoff
+from ocf.errors import ApiError, ConfigError, NotFoundError
+from ocf.objects import ObjectKey
+from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.owner_references import controller_of
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster, DeleteOptions, ObjectList, PatchOptions, Subresource, WatchEvent, WatchOptions
+    from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache.serialization import CacheEntry
+    from ocf.cluster.cache.subscriptions import CacheChange
+    from ocf.cluster.cache.transform import NeedsContent
+    from ocf.objects import Manifest
+    from ocf.runtime.operator.operator import Operator
+
+__all__ = ["Owners", "SelectedObjects", "content_needed"]
+
+_log: Final = logging.getLogger(__name__)
+_PAGE: Final = 500
+_RETRIES: Final = ExponentialBackoff()
+_SECRET: Final = ("v1", "Secret")
+
+
+def content_needed(operators: Sequence[Operator[Any]]) -> dict[tuple[str, str], NeedsContent]:
+    """Return the kinds of which a process caches only the metadata of what none of its operators uses.
+
+    Secrets are the kind of which a cluster has thousands, some of them large, such as those of Helm releases. Of the
+    kind of owners that a function selects, the others may be as many.
+
+    Returns:
+        For each kind, which objects are cached as a whole before a reconcile reads them: selected owners, their
+        children, and what an operator has written.
+    """
+    selecting = [each for each in operators if each.select and not each.label_selector]
+    # All owners without a selection are used, and watches and predicates look at any object of their kinds.
+    whole = {each.owner_kind for each in operators if not each.select}
+    whole |= {(watch.api_version, watch.kind) for each in operators for watch in each.kind_watches}
+    whole |= {kind for each in operators for kind in each.triggers}
+    kinds = {_SECRET, *(each.owner_kind for each in selecting)} - whole
+    writers = tuple(f"{each.name}/" for each in operators)
+    owners = {each.owner_group_kind for each in operators}
+
+    def is_used(kind: tuple[str, str], live: Manifest) -> bool:
+        controller = controller_of(live)
+        if controller is not None and (controller.group, controller.kind) in owners:
+            return True
+        if any(entry.manager.name.startswith(writers) for entry in ManagedFields.of(live).entries):
+            return True
+        return any(_may_select(each, live) for each in selecting if each.owner_kind == kind)
+
+    return {kind: partial(is_used, kind) for kind in kinds}
+
+
+def _may_select(operator: Operator[Any], live: Manifest) -> bool:
+    """Return whether an object is an owner, or was one; also if the function that decides fails, which is retried."""
+    try:
+        return bool(operator.finalizers.own_of(live)) or operator.selects(live)
+    except ConfigError:
+        return True
+
+
+class SelectedObjects(InterceptingCluster):
+    """A cluster in which the lists and watches of one kind show only what a label selector selects."""
+
+    def __init__(self, cluster: Cluster, kind: tuple[str, str], selector: str) -> None:
+        super().__init__(cluster)
+        self._kind = kind
+        self._selector = selector
+
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read the selected objects of the kind, or all of another kind."""
+        return await self._inner.list(
+            api_version, kind, replace(options, label_selector=self._narrowed(api_version, kind, options))
+        )
+
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        """Report what happens to the selected objects of the kind, or to all of another kind."""
+        narrowed = replace(options, label_selector=self._narrowed(api_version, kind, options))
+        async for event in super().watch(api_version, kind, narrowed):
+            yield event
+
+    def _narrowed(self, api_version: str, kind: str, options: ListOptions | WatchOptions) -> str:
+        given = options.label_selector
+        if (api_version, kind) != self._kind:
+            return given
+        return f"{given},{self._selector}" if given else self._selector
+
+
+class _Routed(InterceptingCluster):
+    """A cluster in which the requests for one owner go another way than all others."""
+
+    def __init__(self, cluster: Cluster, owners: Cluster, owner: ObjectKey) -> None:
+        super().__init__(cluster)
+        self._owners = owners
+        self._owner = owner
+
+    def _way(self, key: ObjectKey) -> Cluster:
+        return self._owners if key == self._owner else self._inner
+
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        return await self._way(key).get(key, subresource=subresource)
+
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+    ) -> Manifest:
+        return await self._way(requested_key(manifest)).apply(
+            manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
+        )
+
+    async def update(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        return await self._way(requested_key(manifest)).update(
+            manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
+        )
+
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        return await self._way(key).patch(key, patch, options)
+
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        await self._way(key).delete(key, options)
+
+
+class _OwnersApart(InterceptingCluster):
+    """A cluster in which lists of the owners' kind are those of the selected ones, from their cache."""
+
+    def __init__(self, cluster: Cluster, owners: Cluster, kind: tuple[str, str]) -> None:
+        super().__init__(cluster)
+        self._owners = owners
+        self._kind = kind
+
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        return await (self._owners if (api_version, kind) == self._kind else self._inner).list(
+            api_version, kind, options
+        )
+
+
+class FoundOwner(NamedTuple):
+    """An owner at the begin of its reconcile.
+
+    Attributes:
+        cluster: The cluster of the reconcile.
+        manifest: The live object.
+        selected: Whether the operator selects it.
+    """
+
+    cluster: Cluster
+    manifest: Manifest
+    selected: bool
+
+
+class Owners:
+    """The owners of one operator.
+
+    Args:
+        shared: The cache of the process.
+        cache: The cache that holds them: the shared one, or that of the selected objects alone.
+        direct: The cluster without a cache.
+    """
+
+    def __init__(self, operator: Operator[Any], shared: CachedCluster, cache: CachedCluster, direct: Cluster) -> None:
+        self.cache: Final = cache
+        self.are_cached_apart: Final = cache is not shared
+        self._operator = operator
+        self._shared = shared
+        self._direct = direct
+        self._selects_all: Final = not operator.select
+
+    def concerns(self, state: CacheEntry) -> bool:
+        """Return whether the operator has to look at an object of the kind of its owners.
+
+        That is an owner, or an object that has the operator's finalizer. One for which the author's function fails is
+        looked at, so that the failure is retried, logged and counted.
+        """
+        if self._selects_all:
+            return True
+        if state.metadata_only:
+            # By `content_needed`; the author's function may look at what is not held.
+            return False
+        live = unpack(state)
+        if self._operator.finalizers.own_of(live):
+            return True
+        try:
+            return self._operator.selects(live)
+        except ConfigError:
+            return True
+
+    def is_affected(self, owner: ObjectKey, key: ObjectKey, change: CacheChange, *, known: bool) -> bool:
+        """Return whether a change of an object may enqueue an owner that it affects: not one that is not selected.
+
+        Args:
+            key: The object: the owner, or another one.
+            known: Whether the owner was selected in its last reconcile, or is being reconciled.
+        """
+        if self._selects_all or known:
+            return True
+        if key == owner:
+            return any(self.concerns(state) for state in (change.entry, change.old) if state is not None)
+        state = self.cache.entry(owner)
+        # Whatever is in a cache of its own is selected.
+        return state is None or self.are_cached_apart or self.concerns(state)
+
+    @property
+    def watching(self) -> Cluster:
+        """The cluster of the functions of watches."""
+        if not self.are_cached_apart:
+            return self._shared
+        return _OwnersApart(self._shared, self.cache, self._operator.owner_kind)
+
+    def routed(self, owner: ObjectKey, *, direct: bool = False) -> Cluster:
+        """Return the cluster of a reconcile.
+
+        Args:
+            direct: Whether the requests for the owner pass its cache by, because that does not hold the owner.
+        """
+        if not self.are_cached_apart:
+            return self._shared
+        return _Routed(self._shared, self._direct if direct else self.cache, owner)
+
+    async def find(self, owner: ObjectKey, recording: Callable[[Cluster], Cluster]) -> FoundOwner | None:
+        """Read an owner at the begin of its reconcile; return None if it is gone.
+
+        Args:
+            recording: Wraps the cluster of the reconcile.
+        """
+        for direct in (False, True) if self.are_cached_apart else (False,):
+            cluster = recording(self.routed(owner, direct=direct))
+            try:
+                live = await cluster.get(owner)
+            except NotFoundError:
+                continue
+            return FoundOwner(cluster, live, self._operator.selects(live))
+        return None
+
+    async def known(self, namespace: str) -> list[ObjectKey]:
+        """List the owners of a namespace, empty for all; none if that fails, which is logged."""
+        try:
+            options = ListOptions(namespace=namespace, metadata_only=True)
+            found = await self.cache.list(*self._operator.owner_kind, options)
+        except ApiError as error:
+            _log.warning("%s: resync skipped: %s", self._operator.name, error)
+            return []
+        keys = {ObjectKey.of(live): live for live in found.items}
+        return [key for key, live in keys.items() if self.concerns(self.cache.entry(key) or pack(live))]
+
+    async def unselected(self, namespace: str) -> list[ObjectKey]:
+        """List the unselected objects of a namespace, empty for all, that have a finalizer of the operator."""
+        failures = 0
+        while True:
+            try:
+                return [key async for key in self._pages_of_unselected(namespace)]
+            except ApiError as error:
+                failures += 1
+                _log.warning("%s: owners to release cannot be listed: %s", self._operator.name, error)
+                await asyncio.sleep(_RETRIES.after(failures).total_seconds())
+
+    async def _pages_of_unselected(self, namespace: str) -> AsyncGenerator[ObjectKey, None]:
+        options = ListOptions(namespace=namespace, limit=_PAGE)
+        while True:
+            page = await self._direct.list(*self._operator.owner_kind, options)
+            for live in page.items:
+                if self._operator.finalizers.own_of(live) and not self._operator.selects(live):
+                    yield ObjectKey.of(live)
+            if not page.continue_token:
+                return
+            options = replace(options, continue_token=page.continue_token)
