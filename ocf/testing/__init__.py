@@ -24,10 +24,12 @@ from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.round_trips import assert_round_trips
 from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
+from ocf.testing.simulated_process import disturbed_client
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 
 if TYPE_CHECKING:
+    from ocf.testing.http_stub import serving_http_stub
     from ocf.testing.schema_strategies import objects_of
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "assert_quiet",
     "assert_round_trips",
     "crash_at_each_write",
+    "disturbed_client",
     "fake_workload_controllers",
     "lint_conditions",
     "load_matrix",
@@ -57,9 +60,10 @@ __all__ = [
     "run_in_virtual_time",
     "serialize",
     "serve_webhooks",
+    "serving_http_stub",
     "simulate_autoscaler",
     "snapshot",
 ]
 
-# It needs hypothesis.
-__getattr__ = lazy_exports(__name__, {"objects_of": "schema_strategies"})
+# They need hypothesis and an HTTP server.
+__getattr__ = lazy_exports(__name__, {"objects_of": "schema_strategies", "serving_http_stub": "http_stub"})

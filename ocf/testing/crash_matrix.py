@@ -13,12 +13,18 @@ A crash differs from an error: after it no request of the process reaches the cl
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
 
 from ocf.cluster import Cluster, Request
 from ocf.cluster.interceptor import describe
+from ocf.concepts.external import GROUP
 from ocf.errors import ConfigError
-from ocf.testing.idempotency import Reconcile
+from ocf.runtime.operator import Operator
+from ocf.testing.clock import VirtualClock
+from ocf.testing.idempotency import Reconcile, delay_in
+from ocf.testing.owner_env import reconcile_if_selected
 from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from ocf.testing.snapshots import differences, snapshot
 
@@ -86,27 +92,38 @@ class DisturbanceReport:
             raise AssertionError("\n\n".join([title, *rows]))
 
 
-async def crash_at_each_write(
+async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
     make_cluster: Callable[[], Awaitable[Cluster]],
-    reconcile: Reconcile,
+    reconcile: Reconcile | Operator[Any],
     *,
     others: Reconcile | None = None,
+    clock: VirtualClock | None = None,
+    external: Callable[[Cluster], object] | None = None,
     disturbances: Collection[Disturbance] = _USUAL,
+    masks: Collection[str] = (),
     max_reconciles: int = 20,
 ) -> DisturbanceReport:
     """Disturb each write of an operator in turn, and compare the final state with that of an undisturbed run.
 
-    A run repeats the reconcile until one sends no write. The comparison covers all objects of the written kinds (uids,
-    resource versions and times are masked), and how often the operator created and deleted each object.
+    A run repeats the reconcile until one sends no write and returns no delay. One that always returns a delay, because
+    it polls, is repeated `max_reconciles` times, the last of which must send no write. The comparison covers all
+    objects of the written kinds (uids, resource versions and times are masked), and how often the operator created and
+    deleted each object.
 
     Args:
         make_cluster: Creates a new cluster in the operator's initial state, identical for each call.
         reconcile: One reconcile of the operator. It must use the cluster that it is given. If it raises an error, the
-            next reconcile follows, as in an operator.
+            next reconcile follows, as in an operator. Or the operator itself, which reconciles each of its owners in
+            the cluster then; without a lifespan.
         others: Actions of other actors after each reconcile: controllers that write a status, an autoscaler, a clock
             that advances. They must become idle, too. Their requests are neither counted nor disturbed.
+        clock: The clock of the operator, if it waits: after a reconcile that sends no write it is advanced by the delay
+            that this returned.
+        external: Returns what is outside of the cluster, for a cluster of `make_cluster`; it is compared, too. Pass the
+            client of external resources through `disturbed_client`, so that its calls count as writes.
         disturbances: The disturbances to apply to each write; by default crashes before and after it, a lost reply and
             a rejection. A conflict and a cancellation of the reconcile are others.
+        masks: Fields that may differ in the final state, beside uids, resource versions and times: `status.attempts`.
         max_reconciles: Number of reconciles after which a run that still writes is aborted.
 
     Returns:
@@ -136,7 +153,10 @@ async def crash_at_each_write(
         rejected write 1, create v1/ConfigMap/default/a by demo: same
         >>> report.assert_same()
     """
-    operator = _Operator(reconcile, others, max_reconciles)
+    if isinstance(reconcile, Operator):
+        clock = clock or VirtualClock()
+        reconcile = partial(_reconcile_owners, reconcile, clock)
+    operator = _Operator(reconcile, others, clock, max_reconciles)
     undisturbed = SimulatedCluster(await make_cluster())
     unrest = await operator.run(undisturbed)
     if unrest:
@@ -149,8 +169,12 @@ async def crash_at_each_write(
             simulation = SimulatedCluster(await make_cluster())
             unrest = await operator.run(simulation, disturbance, number)
             problems = (
-                [unrest] if unrest else [problem async for problem in _differences(undisturbed, simulation, number)]
+                [unrest]
+                if unrest
+                else [problem async for problem in _differences(undisturbed, simulation, number, masks)]
             )
+            if external is not None and not unrest:
+                problems += _outside(external(undisturbed.cluster), external(simulation.cluster))
             rows.append(DisturbedWrite(disturbance=disturbance, number=number, write=write, problems=tuple(problems)))
     return DisturbanceReport(writes=tuple(undisturbed.writes), rows=tuple(rows))
 
@@ -161,10 +185,11 @@ class _Operator:
 
     reconcile: Reconcile
     others: Reconcile | None
+    clock: VirtualClock | None
     max_reconciles: int
 
     async def run(self, simulation: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> str:
-        """Reconcile until a reconcile after a turn of the other actors sends no write.
+        """Reconcile until a reconcile after a turn of the other actors sends no write and returns no delay.
 
         Returns:
             Why the run did not end; empty if it did.
@@ -173,40 +198,57 @@ class _Operator:
         last = ""
         for completed in range(self.max_reconciles):
             before = len(simulation.writes)
-            failure = await self._reconcile_once(process, survives=disturbance is not None)
+            failure, delay = await self._reconcile_once(process, survives=disturbance is not None)
             writes = simulation.writes[before:]
             if process.dead:
                 process = SimulatedProcess(simulation)
             elif not failure and not writes and (self.others is None or completed):
-                return ""
+                if delay is None or completed == self.max_reconciles - 1:
+                    return ""
+                if self.clock is not None:
+                    self.clock.advance(max(delay, timedelta(0)))
             last = failure or f"wrote {', '.join(map(describe, writes))}"
             if self.others is not None:
                 await self.others(simulation.cluster)
         return f"still not in sync after {self.max_reconciles} reconciles, the last of which {last}"
 
-    async def _reconcile_once(self, process: SimulatedProcess, *, survives: bool) -> str:
-        """Reconcile once.
-
-        Returns:
-            The error; empty if there was none.
-        """
+    async def _reconcile_once(self, process: SimulatedProcess, *, survives: bool) -> tuple[str, timedelta | None]:
+        """Reconcile once; return the error, empty if there was none, and the delay."""
         try:
-            await self.reconcile(process)
+            return "", delay_in(await self.reconcile(process))
         except (Exception, SimulatedCrash, asyncio.CancelledError, BaseExceptionGroup) as error:
             if not survives or (isinstance(error, asyncio.CancelledError) and not process.cancelled):
                 raise
-            return f"failed with {type(error).__name__}: {error}"
-        return ""
+            return f"failed with {type(error).__name__}: {error}", None
 
 
-async def _differences(undisturbed: SimulatedCluster, simulation: SimulatedCluster, number: int) -> AsyncIterator[str]:
+async def _reconcile_owners(operator: Operator[Any], clock: VirtualClock, cluster: Cluster) -> timedelta | None:
+    """Reconcile each owner of an operator; return the earliest delay, or raise the first error after the last one."""
+    delays: list[timedelta] = []
+    errors: list[Exception] = []
+    for owner in (await cluster.list(*operator.owner_kind)).items:
+        try:
+            delay = await reconcile_if_selected(operator, owner, cluster, clock=clock)
+        except Exception as error:  # noqa: BLE001 (as a running operator, which goes on with the others)
+            errors.append(error)
+        else:
+            delays += [delay] if delay is not None else []
+    if errors:
+        raise errors[0]
+    return min(delays, default=None)
+
+
+async def _differences(
+    undisturbed: SimulatedCluster, simulation: SimulatedCluster, number: int, masks: Collection[str]
+) -> AsyncIterator[str]:
     """Yield the differences between a disturbed run and the undisturbed run."""
     wanted, seen = undisturbed.writes[number - 1], simulation.writes[number - 1 : number]
     if not seen or _identity(seen[0]) != _identity(wanted):
         other = describe(seen[0]) if seen else "never sent"
         yield f"write {number} was {other}: runs can only be compared if the operator writes the same in each"
-    kinds = {(write.api_version, write.kind) for write in (*undisturbed.writes, *simulation.writes)}
-    before, after = [await snapshot(each.cluster, kinds) for each in (undisturbed, simulation)]
+    written = (*undisturbed.writes, *simulation.writes)
+    kinds = {(write.api_version, write.kind) for write in written if write.api_version != GROUP}
+    before, after = [await snapshot(each.cluster, kinds, masks=masks) for each in (undisturbed, simulation)]
     different = differences(before, after, before_name="undisturbed", after_name="disturbed")
     if different:
         yield different
@@ -217,6 +259,10 @@ async def _differences(undisturbed: SimulatedCluster, simulation: SimulatedClust
         for identity in sorted(ours | theirs):
             if ours[identity] != theirs[identity]:
                 yield f"{identity} was {what} {ours[identity]} times, undisturbed {theirs[identity]} times"
+
+
+def _outside(wanted: object, seen: object) -> list[str]:
+    return [] if wanted == seen else [f"outside of the cluster: undisturbed {wanted}, disturbed {seen}"]
 
 
 def _identity(request: Request) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ that the operator fights another controller. Neither is visible without counting
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from datetime import timedelta
 
 from ocf.cluster import Cluster, Request
 from ocf.cluster.interceptor import describe, key_of
@@ -15,7 +16,11 @@ from ocf.testing.recording_cluster import RecordingCluster
 __all__ = ["Reconcile", "assert_quiet"]
 
 Reconcile = Callable[[Cluster], Awaitable[object]]
-"""One reconcile of an operator on the given cluster. If it returns one or several `Result`, they explain its writes."""
+"""One reconcile of an operator on the given cluster.
+
+If it returns one or several `Result`, they explain its writes. Their `requeue_after`, or a `timedelta` such as
+`context.delay`, is when the operator would reconcile again without an event.
+"""
 
 
 async def assert_quiet(cluster: Cluster, reconcile: Reconcile, *, resyncs: int = 10) -> None:
@@ -72,6 +77,16 @@ def results_in(returned: object) -> tuple[Result, ...]:
     if isinstance(returned, Iterable) and not isinstance(returned, str | bytes):
         return tuple(one for one in returned if isinstance(one, Result))
     return ()
+
+
+def delay_in(returned: object) -> timedelta | None:
+    """Return the earliest delay among the return value of a reconcile; None if it asks for none."""
+    if isinstance(returned, timedelta):
+        return returned
+    delays = [result.requeue_after for result in results_in(returned)]
+    if isinstance(returned, Iterable):
+        delays += [one for one in returned if isinstance(one, timedelta)]
+    return min((delay for delay in delays if delay is not None), default=None)
 
 
 def explained(writes: Iterable[Request], results: Iterable[Result]) -> Iterator[str]:

@@ -57,11 +57,19 @@ class MutatingCluster(InterceptingCluster):
         )
 
     async def create(
-        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Manifest:
         """Create an object after the webhook changed it."""
         admitted = self._admitted(manifest, subresource)
-        return await super().create(admitted, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
+        return await super().create(
+            admitted, field_manager=field_manager, subresource=subresource, dry_run=dry_run, strict=strict
+        )
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False

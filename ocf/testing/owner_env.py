@@ -7,45 +7,56 @@ virtual time instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic
 
-from ocf.cluster import PatchOptions, PatchType
-from ocf.concepts import Recorder
+from typing_extensions import TypeVar
+
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
+from ocf.component.model.context_values import ContextValues
+from ocf.concepts import Clock, Recorder
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Operator
-from ocf.runtime.operator.reconciler import reconcile_owner
+from ocf.runtime.operator import Operator, Relation
+from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.testing.clock import VirtualClock
 from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf_server import EmbeddedCluster
 from ocf_server.controllers.runner import Controllers
 
-__all__ = ["OwnerEnv"]
+__all__ = ["OwnerEnv", "reconcile_if_selected"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
+C = TypeVar("C", bound=Cluster, default=EmbeddedCluster)
+# Of `create`: for type checkers, those of the class have their defaults in `OwnerEnv.create`.
+O2 = TypeVar("O2")
+C2 = TypeVar("C2", bound=Cluster)
 
 _USER: Final = "test"
 
 
-class OwnerEnv(Generic[O]):
+class OwnerEnv(Generic[O, C]):
     """An owner, its operator and their cluster.
 
     Args:
         operator: The operator.
-        owner: The owner, as a user would create it.
-        cluster: The cluster.
+        owner: The key of the owner.
+        cluster: The cluster: an embedded one, or the API server of the fixture `envtest_cluster`.
         clock: The clock of cluster and operator.
         recorder: Gets the attempts, events and conditions of each reconcile.
-        controllers: Built-in controllers of the cluster, which `settle` runs; None reports workloads as rolled out.
+        controllers: Controllers of an embedded cluster, which `settle` runs; None reports workloads as rolled out.
+        others: Further operators of the process. After the owner, each reconciles all of its own owners, in the
+            namespace of the owner if both kinds have namespaces; in all namespaces with a relation across them.
 
     Attributes:
         cluster: The cluster, to look at what the operator has made.
         clock: The clock, to let time pass between two reconciles.
         key: The key of the owner.
+        values: What each reconcile finds in `context.values`. The lifespan of the operator is not opened: set fakes of
+            what it opens.
 
     Example:
         >>> import asyncio
@@ -74,11 +85,12 @@ class OwnerEnv(Generic[O]):
         self,
         operator: Operator[O],
         owner: ObjectKey,
-        cluster: EmbeddedCluster,
+        cluster: C,
         clock: VirtualClock,
         *,
         recorder: Recorder | None = None,
         controllers: Controllers | None = None,
+        others: Sequence[Operator[Any]] = (),
     ) -> None:
         self.operator = operator
         self.key = owner
@@ -86,39 +98,42 @@ class OwnerEnv(Generic[O]):
         self.clock = clock
         self._recorder = recorder or NullRecorder()
         self._controllers = controllers
+        self._others = tuple(others)
+        self.values: Final = ContextValues()
 
-    @classmethod
+    @staticmethod
     async def create(
-        cls,
-        operator: Operator[O],
+        operator: Operator[O2],
         owner: Manifest,
-        cluster: EmbeddedCluster,
+        cluster: C2,
         clock: VirtualClock,
         *,
         recorder: Recorder | None = None,
         controllers: Controllers | None = None,
-    ) -> OwnerEnv[O]:
-        """Create the owner, with the definitions of the operator and the owner's namespace if they are missing.
+        others: Sequence[Operator[Any]] = (),
+    ) -> OwnerEnv[O2, C2]:
+        """Create the owner, with the definitions of the operators and the owner's namespace if they are missing.
 
         Args:
             operator: The operator.
             owner: The owner, as a user would create it.
-            cluster: The cluster.
+            cluster: The cluster. A real API server has to serve the definitions before: `Envtest.plane.install_crds`.
             clock: The clock of cluster and operator.
             recorder: Gets the attempts, events and conditions of each reconcile.
-            controllers: Built-in controllers of the cluster, which `settle` runs; None reports workloads as rolled out.
+            controllers: Controllers of an embedded cluster, which `settle` runs; None reports workloads as rolled out.
+            others: Further operators of the process, which reconcile their own owners.
         """
         namespace = owner["metadata"].get("namespace")
         if namespace and not await _exists(cluster, ObjectKey("v1", "Namespace", namespace)):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             await cluster.create(body, field_manager=_USER)
-        for definition in operator.all_definitions:
+        for definition in (each for one in (operator, *others) for each in one.all_definitions):
             await cluster.apply(definition, field_manager=_USER)
-        created = await cluster.create(owner, field_manager=_USER)
-        return cls(operator, ObjectKey.of(created), cluster, clock, recorder=recorder, controllers=controllers)
+        key = ObjectKey.of(await cluster.create(owner, field_manager=_USER))
+        return OwnerEnv(operator, key, cluster, clock, recorder=recorder, controllers=controllers, others=others)
 
     async def reconcile(self) -> timedelta | None:
-        """Reconcile the owner once.
+        """Reconcile the owner once; nothing happens if it is gone.
 
         Returns:
             The delay until the next reconcile; None if only an event can change anything.
@@ -129,27 +144,31 @@ class OwnerEnv(Generic[O]):
         return await self._reconcile(RecordingCluster(self.cluster))
 
     async def settle(self, *, rollouts: bool = True, most: int = 20) -> None:
-        """Reconcile until nothing is written any more; no time passes.
+        """Reconcile until nothing is written any more, and no other reconcile is asked for at once; no time passes.
+
+        A deleted owner is settled once it is gone.
 
         Args:
             rollouts: Whether the controllers act after each reconcile; without any, workloads are rolled out as if
-                their pods were running at once.
+                their pods were running at once: all workloads of the cluster, so pass False on one that tests share.
             most: The largest number of reconciles.
 
         Raises:
-            AssertionError: If the last reconcile still sent a write; the message has its writes.
+            AssertionError: If the last reconcile still sent a write, or asked for another one; the message says which.
             Exception: The error of a reconcile that failed.
         """
         __tracebackhide__ = True
-        recorded = RecordingCluster(self.cluster)
+        recorded, at_once = RecordingCluster(self.cluster), False
         for _ in range(most):
             recorded = RecordingCluster(self.cluster)
-            await self._reconcile(recorded)
+            delay = await self._reconcile(recorded)
+            at_once = delay is not None and delay <= timedelta(0)
             rolled = await self._roll_out() if rollouts else False
-            if not recorded.writes and not rolled:
+            if not (recorded.writes or rolled or at_once):
                 return
-        writes = "; ".join(str(request) for request in recorded.writes)
-        raise AssertionError(f"reconcile {most} of {self.key} still wrote: {writes or 'a rollout'}")
+        writes = "; ".join(str(request) for request in recorded.writes) or ("" if at_once else "a rollout")
+        still = f"still wrote: {writes}" if writes else "still asked for another one at once"
+        raise AssertionError(f"reconcile {most} of {self.key} {still}")
 
     async def read(self) -> Manifest:
         """Return the owner as it is stored."""
@@ -171,19 +190,58 @@ class OwnerEnv(Generic[O]):
 
     async def _roll_out(self) -> bool:
         """Run the controllers; return whether they wrote anything."""
-        if self._controllers is None:
+        if self._controllers is None or not isinstance(self.cluster, EmbeddedCluster):
             return await roll_out(self.cluster)
         before = self.cluster.resource_version
         await self._controllers.settle()
         return self.cluster.resource_version != before
 
     async def _reconcile(self, cluster: RecordingCluster) -> timedelta | None:
-        return await reconcile_owner(
-            self.operator, await self.read(), cluster, clock=self.clock, recorder=self._recorder
+        delays = [await self._reconcile_one(self.operator, self.key, cluster)]
+        for operator in self._others:
+            delays += [await self._reconcile_one(operator, key, cluster) for key in await self._owners_of(operator)]
+        return min((delay for delay in delays if delay is not None), default=None)
+
+    async def _owners_of(self, operator: Operator[Any]) -> list[ObjectKey]:
+        """Return the keys of what another operator may reconcile."""
+        is_scoped = await self.cluster.is_namespaced(*operator.owner_kind) and not any(
+            isinstance(watch, Relation) and watch.across_namespaces is not False for watch in operator.watches
+        )
+        options = ListOptions(namespace=self.key.namespace if is_scoped else "")
+        return [ObjectKey.of(live) for live in (await self.cluster.list(*operator.owner_kind, options)).items]
+
+    async def _reconcile_one(
+        self, operator: Operator[Any], key: ObjectKey, cluster: RecordingCluster
+    ) -> timedelta | None:
+        try:
+            owner = await self.cluster.get(key)
+        except NotFoundError:
+            return None
+        return await reconcile_if_selected(
+            operator, owner, cluster, clock=self.clock, recorder=self._recorder, values=self.values
         )
 
 
-async def _exists(cluster: EmbeddedCluster, key: ObjectKey) -> bool:
+async def reconcile_if_selected(
+    operator: Operator[Any],
+    owner: Manifest,
+    cluster: Cluster,
+    *,
+    clock: Clock,
+    recorder: Recorder | None = None,
+    values: ContextValues | None = None,
+) -> timedelta | None:
+    """Reconcile an owner that an operator selects, or has to release, as a running operator would; return the delay."""
+    selected = operator.selects(owner)
+    if not (selected or operator.finalizers.own_of(owner)):
+        return None
+    hooks = ReconcileHooks(selected=selected, values=values)
+    return await reconcile_owner(
+        operator, owner, cluster, clock=clock, recorder=recorder or NullRecorder(), hooks=hooks
+    )
+
+
+async def _exists(cluster: Cluster, key: ObjectKey) -> bool:
     try:
         await cluster.get(key)
     except NotFoundError:

@@ -66,6 +66,7 @@ __all__ = [
     "golden_directory",
     "metrics_stub",
     "operator",
+    "other_operators",
     "owner",
     "owner_env",
     "pytest_addoption",
@@ -118,6 +119,12 @@ def operator() -> Operator[Any]:
 
 
 @pytest.fixture
+def other_operators() -> Sequence[Operator[Any]]:
+    """Return further operators of `owner_env`, which reconcile their own owners; none unless overridden."""
+    return ()
+
+
+@pytest.fixture
 def owner() -> Manifest:
     """Return the owner of `owner_env`, as a user would create it; has to be overridden."""
     raise ConfigError("owner_env: the fixture `owner` is missing: define one that returns the manifest of an owner")
@@ -136,15 +143,16 @@ def controllers(cluster: EmbeddedCluster, controller_settings: ControllerSetting
 
 
 @async_fixture
-async def owner_env(
+async def owner_env(  # noqa: PLR0917 (fixtures)
     operator: Operator[Any],
     owner: Manifest,
     cluster: EmbeddedCluster,
     clock: VirtualClock,
     controllers: Controllers | None,
+    other_operators: Sequence[Operator[Any]],
 ) -> AsyncIterator[OwnerEnv[Any]]:
-    """Create the owner and the definitions of the operator in `cluster`; needs pytest-asyncio or anyio's plugin."""
-    yield await OwnerEnv.create(operator, owner, cluster, clock, controllers=controllers)
+    """Create the owner and the definitions of the operators in `cluster`; needs pytest-asyncio or anyio's plugin."""
+    yield await OwnerEnv.create(operator, owner, cluster, clock, controllers=controllers, others=other_operators)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ocf.autoscaling import default
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.autoscaling.api.versions import read_hpa
+from ocf.autoscaling.targets.targets import find_scale_target
 from ocf.component import Component
 from ocf.concepts import Resource
 from ocf.errors import ConfigError
@@ -125,8 +126,7 @@ def _autoscaler(manifests: Sequence[Manifest]) -> Manifest:
 def _requests(manifest: Manifest, manifests: Sequence[Manifest], *, scheduled: bool) -> dict[str, str]:
     """Return the requests of the pods of the target that count, if the target is known."""
     autoscaler = Autoscaler.of(default(read_hpa(manifest)))
-    wanted = (autoscaler.kind, autoscaler.target)
-    target = next((each for each in manifests if (each["kind"], each["metadata"]["name"]) == wanted), None)
+    target = find_scale_target(manifest, manifests)
     found = {name: f"{milli}m" for name, milli in target_requests(autoscaler, target).items()}
     if not scheduled or target is None:
         return found

@@ -2,19 +2,25 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from ocf.cluster import ApplyCache, Cluster, Request, Verb
 from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of
+from ocf.concepts import AliveStatus, StatusReport
+from ocf.concepts.external import GROUP, Client, Identity
 from ocf.errors import ApiError, ConflictError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
 
-__all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProcess"]
+__all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProcess", "disturbed_client"]
+
+DesiredT = TypeVar("DesiredT")
+ObservedT = TypeVar("ObservedT")
+T = TypeVar("T")
 
 
 class Disturbance(StrEnum):
@@ -125,8 +131,79 @@ class SimulatedProcess(InterceptingCluster):
             self._simulation.creates[str(ObjectKey.of(answer))] += 1
         return answer
 
+    async def call(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a call to a system outside of the cluster, which counts as a write, and may be disturbed as one.
+
+        Args:
+            request: The call, as it is shown in the report.
+        """
+        self.require_running()
+        self._simulation.writes.append(request)
+        if self._disturbance is None or len(self._simulation.writes) != self._number:
+            return await send()
+        if self._disturbance.is_done:
+            await send()
+        self.dead = self._disturbance.is_crash
+        self.cancelled = self._disturbance is Disturbance.CANCELLED
+        raise self._disturbance.error
+
+    def require_running(self) -> None:
+        """Raise the crash again if the process has crashed."""
+        if self.dead:
+            raise SimulatedCrash("the process has crashed, its calls do not reach the system")
+
     async def _live(self, request: Request) -> Manifest | None:
         try:
             return await self._inner.get(key_of(request))
         except NotFoundError:
             return None
+
+
+def disturbed_client(cluster: Cluster, client: Client[DesiredT, ObservedT]) -> Client[DesiredT, ObservedT]:
+    """Return a client of external resources whose calls are disturbed by `crash_at_each_write`, as the writes are.
+
+    Args:
+        cluster: The cluster that the reconcile got; of any other one, the client is returned as it is.
+        client: The client; each call that applies or deletes is one write.
+    """
+    return _DisturbedClient(cluster, client) if isinstance(cluster, SimulatedProcess) else client
+
+
+class _DisturbedClient(Client[DesiredT, ObservedT]):
+    """A client of one process, which may crash before or after a call."""
+
+    def __init__(self, process: SimulatedProcess, inner: Client[DesiredT, ObservedT]) -> None:
+        self._process = process
+        self._inner = inner
+        self.kind = inner.kind
+        self.time_limit = inner.time_limit
+        self.resync = inner.resync
+        self.max_calls = inner.max_calls
+        self.visible_after = inner.visible_after
+
+    async def read(self, identity: Identity) -> ObservedT | None:
+        self._process.require_running()
+        return await self._inner.read(identity)
+
+    async def apply(self, identity: Identity, desired: DesiredT, observed: ObservedT | None) -> ObservedT:
+        request = self._request(Verb.APPLY, identity)
+        return await self._process.call(request, lambda: self._inner.apply(identity, desired, observed))
+
+    async def delete(self, identity: Identity) -> None:
+        await self._process.call(self._request(Verb.DELETE, identity), lambda: self._inner.delete(identity))
+
+    def id_of(self, observed: ObservedT) -> str:
+        return self._inner.id_of(observed)
+
+    def key_of(self, observed: ObservedT) -> str:
+        return self._inner.key_of(observed)
+
+    def status(self, observed: ObservedT) -> StatusReport[AliveStatus]:
+        return self._inner.status(observed)
+
+    def differences(self, desired: DesiredT, observed: ObservedT) -> Sequence[str]:
+        return self._inner.differences(desired, observed)
+
+    def _request(self, verb: Verb, identity: Identity) -> Request:
+        name = f"{identity.name}@{identity.target}" if identity.target else identity.name
+        return Request(verb, GROUP, self.kind, "", name)

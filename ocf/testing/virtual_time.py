@@ -10,6 +10,7 @@ import asyncio
 import selectors
 from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ocf.errors import ConfigError
@@ -21,21 +22,47 @@ T = TypeVar("T")
 _START: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
+# A million turns take some seconds. Tests of thousands of owners need some ten thousand at one instant.
+_MOST_TURNS: Final = 1_000_000
+_MOST_TASKS: Final = 5
+
+
 class _Selector(selectors.DefaultSelector):
     """Selector that never blocks: where nothing is ready, it adds the timeout to the virtual time instead."""
 
     elapsed = 0.0
+    turns = 0
+    """Turns of the event loop since the time has advanced."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             raise AssertionError("deadlock: all tasks are waiting and no timer is scheduled")
+        self.turns += 1
+        if self.turns > _MOST_TURNS:
+            self.turns = 0
+            raise AssertionError(
+                f"no progress: {_MOST_TURNS} turns of the event loop at {self.elapsed:g} s without a wait; "
+                f"the tasks are at {_places()}"
+            )
         if timeout <= 0:
             # Tasks are ready to run; a poll in each of these turns would take some 4 % of the time of a long test.
             return []
         ready = super().select(0)
         if not ready:
             self.elapsed += timeout
+            self.turns = 0
         return ready
+
+
+def _places() -> str:
+    """Return where some tasks of the running loop are."""
+    found = []
+    for task in sorted(asyncio.all_tasks(), key=lambda task: task.get_name()):
+        frame = next(iter(reversed(task.get_stack())), None)
+        where = f" ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})" if frame is not None else ""
+        found.append(f"{task.get_name()}{where}")
+    more = f" and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
+    return f"{', '.join(found[:_MOST_TASKS])}{more}"
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -44,7 +71,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     It waits for neither sockets nor threads, so code under test must not need them.
 
     Raises:
-        AssertionError: While running, if all tasks are waiting and no timer is scheduled (a deadlock).
+        AssertionError: While running, if all tasks are waiting and no timer is scheduled (a deadlock), or after a
+            million turns in which no time passes (a loop that never waits).
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
     from tests.faults.conftest import Operator
 
-RUNS: Final = 50
+RUNS: Final = 25
 
 
 class Apart(InterceptingCluster):
@@ -55,7 +55,7 @@ async def lead(operator: Operator, cluster: Cluster, passes: int) -> None:
             await asyncio.sleep(0)
 
 
-@pytest.mark.promise("two-leaders", runs="50 random interleavings of an old leader and a new one")
+@pytest.mark.promise("two-leaders", runs="25 random interleavings of an old leader and a new one")
 async def test_two_leaders_reach_the_same_state_as_one(operator: Operator) -> None:
     """The old leader writes the old desired state; after it stops, no trace of it is left and nothing is doubled."""
     twin = SimulatedCluster(await operator.new_cluster())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,9 @@ from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresour
 from ocf.component import Component
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.objects.timestamps import format_time, parse_time
 from ocf.primitives import deployment, hpa
-from ocf.testing import crash_at_each_write
+from ocf.testing import VirtualClock, crash_at_each_write
 from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from ocf_server import EmbeddedCluster
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from tests.testing.conftest import Operator
 
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
 PORTS: Manifest = {
     "apiVersion": "v1",
@@ -231,6 +235,83 @@ class TestRuns:
         report = await crash_at_each_write(new_cluster, patient, others=others)
         assert [write.name for write in report.writes] == ["a"]
         report.assert_same()
+
+    @pytest.mark.parametrize("delay", [timedelta(0), -SECOND, timedelta(hours=1)], ids=str)
+    async def test_continue_after_the_delay_that_a_reconcile_returns(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest], delay: timedelta
+    ) -> None:
+        """A step that was decided without a write is followed by the next one."""
+        decided: set[Cluster] = set()
+
+        async def stepping(cluster: Cluster) -> timedelta | None:
+            if cluster not in decided:
+                decided.add(cluster)
+                return delay
+            if not await exists(cluster, settings()):
+                await cluster.create(settings(), field_manager="me")
+            return None
+
+        report = await crash_at_each_write(new_cluster, stepping)
+        assert [write.name for write in report.writes] == ["settings"]
+        report.assert_same()
+
+    @pytest.mark.parametrize(
+        ("survives", "verdict"),
+        [pytest.param(True, [], id="a stored time"), pytest.param(False, ["crash after write 1"], id="one in memory")],
+    )
+    async def test_let_the_clock_advance_to_a_deadline(
+        self,
+        new_cluster: Callable[[], Awaitable[Cluster]],
+        settings: Callable[..., Manifest],
+        *,
+        survives: bool,
+        verdict: list[str],
+    ) -> None:
+        clock = VirtualClock()
+        began: dict[Cluster, datetime] = {}
+
+        async def waiting(cluster: Cluster) -> tuple[timedelta | None]:
+            phase = settings("phase")
+            if not await exists(cluster, phase):
+                began[cluster] = clock.now()
+                await cluster.create({**phase, "data": {"since": format_time(clock.now())}}, field_manager="me")
+            live = await cluster.get(ObjectKey.of(phase))
+            if "since" not in live["data"]:
+                return (None,)
+            since = parse_time(live["data"]["since"]) if survives else began.get(cluster)
+            if since is None:
+                return (None,)
+            left = since + MINUTE - clock.now()
+            if left <= timedelta(0):
+                await cluster.update({**live, "data": {"reason": "TimedOut"}}, field_manager="me")
+                return (None,)
+            return (left,)
+
+        report = await crash_at_each_write(
+            new_cluster, waiting, clock=clock, disturbances=[Disturbance.CRASH_AFTER], max_reconciles=6
+        )
+        assert [str(write.verb) for write in report.writes] == ["create", "update"]
+        assert [f"{row.disturbance} write {row.number}" for row in report.different] == verdict
+
+    async def test_of_an_operator_that_polls_end_in_sync(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        polls = 0
+
+        async def polling(cluster: Cluster) -> list[timedelta]:
+            nonlocal polls
+            polls += 1
+            if not await exists(cluster, settings()):
+                await cluster.create(settings(), field_manager="me")
+            return [MINUTE, SECOND]
+
+        clock = VirtualClock()
+        before = clock.now()
+        report = await crash_at_each_write(new_cluster, polling, clock=clock, max_reconciles=5)
+        report.assert_same()
+        assert polls == 5 * (1 + len(report.rows))
+        # What writes nothing waits, but for the last one of each run; after a failed write there is one fewer.
+        assert clock.now() - before == sum([3, 2, 3, 3, 2]) * SECOND
 
     async def test_without_writes_are_rejected(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
         async def idle(cluster: Cluster) -> None:

@@ -12,7 +12,7 @@ from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.testing import MutatingCluster, RecordingCluster, assert_quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from ocf_server import EmbeddedCluster
     from tests.testing.conftest import Operator
@@ -32,7 +32,8 @@ async def test_the_sent_object_is_changed_and_the_callers_manifest_is_not(
     cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
     rewriting = MutatingCluster(cluster, mark)
-    for number, write in enumerate((rewriting.create, rewriting.apply)):
+    writes: list[Callable[..., Awaitable[Manifest]]] = [rewriting.create, rewriting.apply]
+    for number, write in enumerate(writes):
         sent = settings(f"a{number}", own="1")
         before = copy_json(sent)
         assert (await write(sent, field_manager="me"))["data"] == {"marked": "yes"}

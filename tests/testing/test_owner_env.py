@@ -3,60 +3,59 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
 
 from ocf import component
+from ocf.cluster.client import ApiServerCluster
 from ocf.component import Component, ReconcileContext
-from ocf.errors import ConfigError
+from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
-from ocf.runtime.crds import CRDVersion, Preserve, crd
-from ocf.runtime.operator import Operator, OwnerType
+from ocf.runtime.crds import CamelModel, CustomResource, OwnerStatus, Scope
+from ocf.runtime.operator import Operator, OwnerType, Relation
 from ocf.testing import OwnerEnv, VirtualClock
+from ocf.testing.envtest.fixtures import Envtest
 from ocf_server import ControllerSettings, EmbeddedCluster
 
 pytest_plugins = ["pytester"]
 
 
-class ShopSpec(BaseModel):
+class ShopSpec(CamelModel):
     replicas: int = 1
 
 
-class Shop(BaseModel):
+class ShopStatus(OwnerStatus):
+    count: int | None = None
+
+
+class Shop(CustomResource[ShopSpec, ShopStatus], group="example.com", version="v1"):
     spec: ShopSpec = ShopSpec()
-    status: Annotated[dict[str, Any], Preserve()] | None = None
+
+
+class SettledShop(Shop, group="settled.example.com", version="v1", kind="Shop"):
+    """A kind that no other test defines on the shared API server."""
+
+
+class Realm(Shop, group="example.com", version="v1", kind="Shop", scope=Scope.CLUSTER):
+    """Shops everywhere."""
 
 
 def components(shop: Shop) -> list[Component]:
-    web = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "town"},
-        "spec": {
-            "replicas": shop.spec.replicas,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "web", "image": "web:1"}]},
-            },
-        },
-    }
-    return [component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(web).build()).build()]
+    pod = {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    web = deployment.Builder({"spec": {"replicas": shop.spec.replicas, "template": pod}})
+    parts = component.Builder("web", owner=shop.key, condition_type="WebReady").with_namespace("town")
+    return [parts.with_resource(web).build()]
 
 
-OPERATOR = Operator(
-    name="shops", owner=OwnerType.of(Shop, crd("example.com", CRDVersion("v1", Shop))), components=components
-)
+OPERATOR = Operator(name="shops", owner=OwnerType.of(Shop), components=components)
 SHOP: Manifest = {
     "apiVersion": "example.com/v1",
     "kind": "Shop",
     "metadata": {"name": "corner", "namespace": "town"},
     "spec": {},
 }
-WEB = ObjectKey("apps/v1", "Deployment", "web", "town")
+WEB = ObjectKey("apps/v1", "Deployment", "corner", "town")
 
 
 @pytest.fixture
@@ -83,6 +82,27 @@ async def test_it_settles_with_the_controllers_as_far_as_they_come_without_time(
     assert (await env.conditions())["WebReady"]["reason"] == "Healthy"
 
 
+async def test_a_real_api_server_does_as_well(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
+    envtest.plane.install_crds(SettledShop.definition())
+    metadata = {"name": "corner", "namespace": envtest.namespace}
+    owner = {**SHOP, "apiVersion": "settled.example.com/v1", "metadata": metadata}
+
+    def web(shop: Shop) -> Component:
+        pod = {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+        base = {"spec": {"replicas": shop.spec.replicas, "template": pod}}
+        return component.Builder("web", owner=shop.key).with_resource(deployment.Builder(base)).build()
+
+    operator = Operator(name="shops", owner=OwnerType.of(SettledShop), components=web)
+    env = await OwnerEnv.create(operator, owner, envtest_cluster, VirtualClock())
+    await env.settle(rollouts=False)
+    await env.patch({"spec": {"replicas": 3}})
+    await env.settle(rollouts=False)
+
+    live = await env.cluster.get(ObjectKey("apps/v1", "Deployment", "corner", envtest.namespace))
+    assert (live["spec"]["replicas"], (await env.conditions())["Ready"]["reason"]) == (3, "Creating")
+    await env.delete()
+
+
 async def test_it_settles_with_rolled_out_workloads(env: OwnerEnv[Shop]) -> None:
     await env.settle()
     assert (await env.conditions())["WebReady"]["reason"] == "Healthy"
@@ -94,6 +114,23 @@ async def test_it_settles_with_rolled_out_workloads(env: OwnerEnv[Shop]) -> None
 async def test_it_settles_without_rollouts(env: OwnerEnv[Shop]) -> None:
     await env.settle(rollouts=False)
     assert (await env.conditions())["WebReady"]["reason"] == "Creating"
+
+
+@pytest.mark.parametrize("named", ["", "elsewhere"], ids=["without a namespace", "with a namespace"])
+async def test_a_cluster_scoped_owner_has_its_objects_in_namespaces(named: str) -> None:
+    """The API server drops the namespace of a cluster-scoped object."""
+    operator = Operator(name="realms", owner=OwnerType.of(Realm), components=components)
+    clock = VirtualClock()
+    owner = {**SHOP, "metadata": {"name": "corner"} | ({"namespace": named} if named else {})}
+    cluster = EmbeddedCluster(namespaces=["town"], now=clock.now)
+    env = await OwnerEnv.create(operator, owner, cluster, clock)
+    await env.settle()
+    assert env.key == ObjectKey("example.com/v1", "Shop", "corner")
+    assert (await env.conditions())["WebReady"]["reason"] == "Healthy"
+    (reference,) = (await env.cluster.get(WEB))["metadata"]["ownerReferences"]
+    assert reference["uid"] == (await env.read())["metadata"]["uid"]
+    await env.delete()
+    assert (await env.cluster.list("apps/v1", "Deployment")).items == ()
 
 
 async def test_a_deleted_owner_takes_its_objects_along(env: OwnerEnv[Shop]) -> None:
@@ -113,6 +150,25 @@ async def test_an_operator_that_never_settles_is_an_error_with_its_writes() -> N
         await env.settle(most=4)
 
 
+@pytest.mark.parametrize("delay", [timedelta(0), timedelta(seconds=-1)], ids=str)
+async def test_it_settles_after_the_last_reconcile_that_is_asked_for_at_once(delay: timedelta) -> None:
+    taken = 0
+
+    def step(context: ReconcileContext, _shop: Shop, _outcome: object) -> None:
+        nonlocal taken
+        taken += 1
+        context.requeue_after(delay if taken < 3 else timedelta(hours=1))
+
+    operator = Operator(name="steps", owner=OPERATOR.owner, components=lambda _: (), report=step)
+    clock = VirtualClock()
+    env = await OwnerEnv.create(operator, SHOP, EmbeddedCluster(now=clock.now), clock)
+    await env.settle()
+    assert taken == 3
+    taken = 0
+    with pytest.raises(AssertionError, match=r"reconcile 2 of .* still asked for another one at once"):
+        await env.settle(most=2)
+
+
 async def test_an_error_of_a_reconcile_is_raised() -> None:
     def broken(_shop: Shop) -> list[Component]:
         raise ConfigError("no such version")
@@ -125,8 +181,8 @@ async def test_an_error_of_a_reconcile_is_raised() -> None:
 
 
 async def test_it_returns_when_the_next_reconcile_is_due() -> None:
-    def later(_context: ReconcileContext, _shop: Shop, _outcome: object) -> timedelta:
-        return timedelta(seconds=30)
+    def later(context: ReconcileContext, _shop: Shop, _outcome: object) -> None:
+        context.requeue_after(timedelta(seconds=30))
 
     operator = Operator(name="later", owner=OPERATOR.owner, components=lambda _: (), report=later)
     clock = VirtualClock()
@@ -173,3 +229,70 @@ def test_a_missing_operator_is_named(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess("-p", "no:randomly", "-o", "asyncio_mode=auto", *LOOP)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*owner_env: the fixture `operator` is missing*"])
+
+
+async def test_a_deletion_settles_once_the_owner_is_gone(env: OwnerEnv[Shop]) -> None:
+    """The last reconcile removes the finalizer, so there is nothing to read for another one."""
+    released: list[str] = []
+
+    async def drop(shop: Shop, *_: object) -> None:
+        released.append(shop.metadata.name or "")
+
+    operator = Operator(name="shops", owner=OPERATOR.owner, components=components, on_delete=drop)
+    env = OwnerEnv(operator, env.key, env.cluster, env.clock)
+    await env.settle()
+    await env.delete()
+    await env.settle()
+    assert released == ["corner"]
+    with pytest.raises(NotFoundError):
+        await env.read()
+    assert await env.reconcile() is None
+
+
+class Branch(CustomResource[ShopSpec], group="example.com", version="v1"):
+    spec: ShopSpec = ShopSpec()
+
+
+async def test_other_operators_reconcile_the_owners_that_the_first_one_makes() -> None:
+    async def opens(shop: Shop, context: ReconcileContext) -> list[Component]:
+        metadata = {"name": "east", "namespace": "town"}
+        made = {**SHOP, "kind": "Branch", "metadata": metadata, "spec": {"replicas": shop.spec.replicas}}
+        try:
+            await context.cluster.get(ObjectKey.of(made))
+        except NotFoundError:
+            await context.cluster.create(made, field_manager="shops")
+        return []
+
+    def houses(branch: Branch) -> Component:
+        pod = {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+        web = deployment.Builder({"spec": {"replicas": branch.spec.replicas, "template": pod}})
+        return component.Builder("house", owner=branch.key).with_resource(web).build()
+
+    shops = Operator(name="shops", owner=OPERATOR.owner, components=opens)
+    branches = Operator(name="branches", owner=OwnerType.of(Branch), components=houses)
+    clock = VirtualClock()
+    env = await OwnerEnv.create(shops, SHOP, EmbeddedCluster(now=clock.now), clock, others=[branches])
+    await env.settle()
+    east = await env.cluster.get(ObjectKey("example.com/v1", "Branch", "east", "town"))
+    assert [one["reason"] for one in east["status"]["conditions"]] == ["Healthy"]
+
+
+@pytest.mark.parametrize(("across", "reconciled"), [(True, ["Healthy"]), (False, [])], ids=["across", "within"])
+async def test_other_operators_reconcile_owners_of_other_namespaces_that_a_relation_concerns(
+    across: bool, reconciled: list[str]
+) -> None:
+    """Without one, an environment in a namespace of a shared server leaves the owners of other tests alone."""
+
+    def house(branch: Branch) -> Component:
+        return component.Builder("house", owner=branch.key).build()
+
+    relation = Relation(OPERATOR.owner_kind, ("example.com/v1", "Branch"), "spec.branches", across_namespaces=across)
+    branches = Operator(name="branches", owner=OwnerType.of(Branch), components=house, watches=[relation])
+    clock = VirtualClock()
+    cluster = EmbeddedCluster(namespaces=["village"], now=clock.now)
+    env = await OwnerEnv.create(OPERATOR, SHOP, cluster, clock, others=[branches])
+    metadata = {"name": "west", "namespace": "village"}
+    west = await cluster.create({**SHOP, "kind": "Branch", "metadata": metadata}, field_manager="user")
+    await env.settle()
+    status = (await cluster.get(ObjectKey.of(west))).get("status") or {}
+    assert [one["reason"] for one in status.get("conditions", ())] == reconciled

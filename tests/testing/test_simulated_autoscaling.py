@@ -7,7 +7,7 @@ import pytest
 
 from ocf import component
 from ocf.errors import ConfigError
-from ocf.primitives import deployment, hpa
+from ocf.primitives import deployment, hpa, unstructured
 from ocf.simulation import InputError
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario.node_groups import NodeGroupSettings
@@ -63,7 +63,8 @@ def test_a_group_whose_nodes_are_too_small_is_an_error() -> None:
         simulated(group_of(instanceTypes=types))
 
 
-def test_pods_of_a_component_are_placed_by_all_requests_of_their_deployment() -> None:
+@pytest.mark.parametrize("foreign", [False, True], ids=["alone", "after a Deployment of another group"])
+def test_pods_of_a_component_are_placed_by_all_requests_of_their_deployment(*, foreign: bool) -> None:
     requests = {"cpu": "500m", "memory": "8Gi"}
     spec = {"containers": [{"name": "app", "image": "web:1", "resources": {"requests": requests}}]}
     labels = {"app": "web"}
@@ -75,11 +76,12 @@ def test_pods_of_a_component_are_placed_by_all_requests_of_their_deployment() ->
     }
     autoscaler = hpa_of(minReplicas=6)
     autoscaler["metadata"]["namespace"] = "shop"
+    builder = component.Builder("web", condition_type="WebReady")
+    if foreign:
+        other = {"apiVersion": "other.example.com/v1", "kind": "Deployment", "metadata": web["metadata"]}
+        builder = builder.with_resource(unstructured.StaticBuilder(other).build())
     built = (
-        component.Builder("web", condition_type="WebReady")
-        .with_resource(deployment.Builder(web).build())
-        .with_resource(hpa.Builder(autoscaler).build())
-        .build()
+        builder.with_resource(deployment.Builder(web).build()).with_resource(hpa.Builder(autoscaler).build()).build()
     )
     found = simulate_autoscaler(
         built,

@@ -11,7 +11,7 @@ from ocf.cluster import PatchOptions, PatchType
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock, snapshot
 from ocf.testing.snapshots import differences
-from ocf_server import EmbeddedCluster
+from ocf_server import ControllerSettings, EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -62,6 +62,27 @@ async def test_a_uid_is_replaced_by_the_name_of_its_object_everywhere(
     assert web["metadata"]["ownerReferences"][0]["uid"] == owner
     assert entry["manager"] == f"ocf/Shop/web/{owner}"
     assert f'k:{{"uid":"{owner}"}}' in entry["fieldsV1"]["f:metadata"]["f:ownerReferences"]
+
+
+async def test_an_address_of_a_pod_is_replaced_by_its_name_and_that_of_a_node_is_not() -> None:
+    """The built-in controllers derive it from the uid, and a real node gives any."""
+    shown = []
+    for seed in (1, 2):
+        cluster = EmbeddedCluster(seed=seed)
+        for name, own in (("web", False), ("proxy", True)):
+            spec = {"hostNetwork": own, "containers": [{"name": "a", "image": "a:1"}]}
+            metadata = {"name": name, "namespace": "default"}
+            await cluster.create(
+                {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, field_manager="me"
+            )
+        await cluster.controllers(ControllerSettings(ready_after=timedelta(0))).settle()
+        raw = await cluster.get(ObjectKey("v1", "Pod", "web", "default"))
+        shown.append((raw["status"]["podIP"], await snapshot(cluster, [("v1", "Pod")])))
+    assert shown[0][0] != shown[1][0]
+    assert shown[0][1] == shown[1][1]
+    web, proxy = (shown[0][1][f"v1/Pod/default/{name}"]["status"] for name in ("web", "proxy"))
+    assert web["podIPs"] == [{"ip": "address of v1/Pod/default/web"}]
+    assert proxy["podIP"] == proxy["hostIP"] == web["hostIP"]
 
 
 async def test_a_uid_of_an_unknown_object_is_masked_as_such(

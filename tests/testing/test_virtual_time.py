@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.testing import LoopClock, run_in_virtual_time
+from ocf.testing import LoopClock, run_in_virtual_time, virtual_time
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -52,6 +52,36 @@ def test_a_socket_that_is_ready_is_read_before_time_passes() -> None:
         return seen
 
     assert run_in_virtual_time(main()) == [(b"x", 0), (b"x", 60)]
+
+
+@pytest.mark.parametrize("ready", [True, False], ids=["by turns", "by timers of no time"])
+def test_a_loop_that_never_waits_is_an_error_with_its_line(monkeypatch: pytest.MonkeyPatch, *, ready: bool) -> None:
+    """A worker that finds its queue full of itself would spin silently for ever."""
+    monkeypatch.setattr(virtual_time, "_MOST_TURNS", 1000)
+
+    async def spin() -> None:
+        while True:  # noqa: ASYNC110 (the mistake)
+            await asyncio.sleep(0 if ready else -1)
+
+    async def work() -> None:
+        await asyncio.sleep(5)
+        await asyncio.create_task(spin(), name="worker")
+
+    with pytest.raises(AssertionError, match=r"no progress: 1000 turns .* at 5 s .*worker \(.*\.py:\d+\)"):
+        run_in_virtual_time(work())
+
+
+def test_turns_are_counted_between_two_instants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_time, "_MOST_TURNS", 1000)
+
+    async def work() -> float:
+        for _ in range(20):
+            for _ in range(900):
+                await asyncio.sleep(0)
+            await asyncio.sleep(1)
+        return asyncio.get_running_loop().time()
+
+    assert run_in_virtual_time(work()) == 20
 
 
 def test_a_deadlock_is_an_error() -> None:

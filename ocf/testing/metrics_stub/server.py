@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, SystemClock
@@ -23,14 +23,12 @@ from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service
 from ocf.testing.metrics_stub.handlers import MetricsHandlers, MetricsQuery, make_app
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
 __all__ = ["MetricsStub"]
 
 _MANAGER: Final = "ocf-metrics-stub"
 _PAUSE: Final = 0.05  # seconds between two checks whether the API server has found it
 _ADDRESS: Final = "127.0.0.1"
+_CONNECTIONS: Final = 100  # an API server needs a few
 
 
 class MetricsStub:
@@ -127,17 +125,15 @@ class MetricsStub:
         return await ApiServerCluster.connect(self._plane)
 
     async def _serve(self, stack: AsyncExitStack, handlers: MetricsHandlers, authority: Authority) -> int:
-        from aiohttp import web
+        from ocf.http.limits import Limits
+        from ocf.http.server import serving_app
 
         pair = authority.server(_MANAGER, HOST)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
-        runner = web.AppRunner(make_app(handlers), access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        stack.push_async_callback(_stop, runner)
-        await web.TCPSite(runner, _ADDRESS, 0, ssl_context=context).start()
-        port: int = runner.addresses[0][1]
-        return port
+        limits = Limits(connections=_CONNECTIONS)
+        served = serving_app(make_app(handlers), limits, name=_MANAGER, address=(_ADDRESS, 0), tls=context)
+        return (await stack.enter_async_context(served)).port
 
     async def _register(
         self, stack: AsyncExitStack, cluster: "ApiServerCluster", registered: Sequence[Manifest], port: int
@@ -168,15 +164,6 @@ class MetricsStub:
 
 def _encoded(authority: Authority) -> str:
     return base64.b64encode(authority.certificate.read_bytes()).decode()
-
-
-async def _stop(runner: "web.AppRunner") -> None:
-    """Stop the server and abort its connections, which the API server would keep open."""
-    for connection in [] if runner.server is None else runner.server.connections:
-        if connection.transport is not None:
-            connection.transport.abort()
-    await runner.cleanup()
-    await asyncio.sleep(0)  # lets the loop close the aborted connections
 
 
 async def _delete(cluster: "ApiServerCluster", key: ObjectKey) -> None:
