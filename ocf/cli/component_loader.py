@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ForwardRef, get_type_hints
 
-from ocf.cli.manifest_files import STDIN, Document, document_parts, opened
+from ocf.cli.manifest_files import STDIN, Document, document_parts, opened, read_documents
 from ocf.errors import BuildError, ConfigError
 from ocf.lazy_types.signatures import signature_of
 from ocf.objects import ObjectKey
@@ -26,10 +26,11 @@ from ocf.objects.models import validate_live
 from ocf.objects.paths import parse_path, with_field
 
 if TYPE_CHECKING:
-    from ocf.component import Component
+    from ocf.component import Component, ReconcileContext
     from ocf.objects import Manifest
 
 __all__ = [
+    "NO_UID",
     "components_of",
     "find_attribute",
     "import_by_name",
@@ -38,7 +39,11 @@ __all__ = [
     "parse_value",
     "read_owners",
     "source_location",
+    "with_stored_metadata",
 ]
+
+NO_UID: Final = "00000000-0000-0000-0000-000000000000"
+"""No object has this uid."""
 
 # One byte more than a document may have, so that a longer one is rejected without reading the whole file.
 _LONGEST: Final = 3 * 2**20 + 1
@@ -84,15 +89,19 @@ def _nearest(module: Any, name: str) -> str:
 
 
 def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
-    """Read the owners of a file.
+    """Read the owners of a file or folder.
 
     Args:
-        path: A file with YAML or JSON documents, or `-` for the standard input.
+        path: A file with YAML or JSON documents, a folder with such files, without its kustomizations, or `-` for the
+            standard input.
         changes: Fields to set in every owner, `spec.version=2.3.1`; a value is JSON, or otherwise a string.
 
     Returns:
         The documents, with the changed owners as their manifests; the items of a List are documents of their own.
     """
+    if path != STDIN and Path(path).is_dir():
+        found = [each for each in read_documents([path]) if not _is_kustomization(each)]
+        return tuple(each._replace(manifest=_with_changes(_owner(each), changes)) for each in found)
     name = "the standard input" if path == STDIN else path
     try:
         text = _text(path)
@@ -115,6 +124,10 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
     if not documents:
         raise ConfigError(f"{name} holds no objects; an owner is a manifest with apiVersion, kind and metadata")
     return tuple(each._replace(manifest=_with_changes(_owner(each), changes)) for each in documents)
+
+
+def _is_kustomization(document: Document) -> bool:
+    return str((document.manifest or {}).get("apiVersion")).startswith("kustomize.config.k8s.io/")
 
 
 def _owner(document: Document) -> Manifest:
@@ -158,22 +171,36 @@ def owner_name(owner: Manifest) -> str:
     return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 
 
-def components_of(target: str, function: Callable[[Any], object], owner: Manifest) -> tuple[Component, ...]:
+def with_stored_metadata(owner: Manifest, stored: Manifest) -> Manifest:
+    """Return an owner with the spec, labels and annotations of a file, and its status and other metadata as stored."""
+    given = {key: value for key, value in owner["metadata"].items() if key in {"labels", "annotations"}}
+    status = {"status": stored["status"]} if "status" in stored else {}
+    return {**owner, "metadata": {**stored["metadata"], **given}, **status}
+
+
+async def components_of(
+    target: str, function: Callable[..., object], owner: Manifest, context: ReconcileContext | None = None
+) -> tuple[Component, ...]:
     """Call the operator's function for an owner.
 
     Args:
         target: Name of the function, for messages.
+        function: Takes the owner, the owner and the context of a reconcile, or nothing; it may be a coroutine function.
+        context: The context; None only if the function does not take it.
     """
+    from ocf.runtime.operator.callbacks import required_parameters
+
     call = f"{target} for {owner_name(owner)}"
-    given = _owner_argument(function, owner, call)
+    given = (_owner_argument(function, owner, call), context)[: required_parameters(function)]
     try:
-        found = function(given)
+        answer = function(*given)
+        found = await answer if inspect.isawaitable(answer) else answer
     except Exception as error:
         raise ConfigError(f"{call} failed: {one_line(error)}{source_location(error)}") from error
     return _require_components(found, call)
 
 
-def _owner_argument(function: Callable[[Any], object], owner: Manifest, call: str) -> Any:
+def _owner_argument(function: Callable[..., object], owner: Manifest, call: str) -> Any:
     model = _model_of(function)
     if model is None:
         return owner
@@ -185,7 +212,7 @@ def _owner_argument(function: Callable[[Any], object], owner: Manifest, call: st
         ) from error
 
 
-def _model_of(function: Callable[[Any], object]) -> Any:
+def _model_of(function: Callable[..., object]) -> Any:
     """Return the pydantic model that annotates the first parameter; None if the function takes a manifest."""
     from pydantic import BaseModel
 
@@ -212,9 +239,6 @@ def _model_of(function: Callable[[Any], object]) -> Any:
 def _require_components(found: object, call: str) -> tuple[Component, ...]:
     from ocf.component import Builder, Component
 
-    if inspect.iscoroutine(found):
-        found.close()
-        raise ConfigError(f"{call} is asynchronous; it must be a plain function")
     several = tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | dict) else (found,)
     for each in several:
         if isinstance(each, Builder):
@@ -225,12 +249,13 @@ def _require_components(found: object, call: str) -> tuple[Component, ...]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error as one line, with its type unless it is one of our own."""
+    """Return an error as one line, with its notes, and with its type unless it is one of our own."""
     if isinstance(error, BuildError):
         return "; ".join(error.problems)
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(dict.fromkeys(map(one_line, error.exceptions)))
-    text = " ".join(str(error).split())
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    text = " ".join(f"{error} ({notes})".split() if notes else str(error).split())
     if type(error).__module__.startswith("ocf."):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

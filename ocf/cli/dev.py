@@ -1,4 +1,4 @@
-"""`ocf dev`: run an operator on an embedded API server."""
+"""`ocf dev`: run the operators of a module on an embedded API server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import click
 from ocf.cli.command import Command
 from ocf.cli.controllers import stopped_by_signals
 from ocf.cli.manifest_files import read_documents, read_manifests
-from ocf.cli.options import traceback_option
+from ocf.cli.options import target_argument, traceback_option
 from ocf.cli.output import echo, log_text
-from ocf.cli.serve.controllers import (
+from ocf.cli.serve.controller_options import (
     controller_settings,
     controllers_option,
     nodes_option,
@@ -28,6 +28,7 @@ from ocf.cli.serve.setup import (
     ServeOutput,
     kubeconfig_of,
     kubeconfig_option,
+    load_files,
     output_option,
     port_option,
     print_server,
@@ -47,11 +48,7 @@ _WEBHOOK_NAMESPACE: Final = "kube-system"
 
 
 @click.command(cls=Command)
-@click.argument(
-    "target",
-    metavar="MODULE[:NAME]",
-    help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
-)
+@target_argument
 @click.option("--apply", type=Path, multiple=True, metavar="FILE", help="Manifests to apply at start; repeatable.")
 @click.option(
     "--crd", type=Path, multiple=True, metavar="FILE", help="Additional CustomResourceDefinitions; repeatable."
@@ -61,7 +58,7 @@ _WEBHOOK_NAMESPACE: Final = "kube-system"
 @ready_after_option
 @port_option
 @kubeconfig_option
-@click.option("--verbose", "-v", is_flag=True, help="Log the actions of the operator.")
+@click.option("--verbose", "-v", is_flag=True, help="Log the actions of the operators.")
 @output_option
 @traceback_option
 def dev(  # noqa: PLR0913 (each is an option of the command line)
@@ -77,9 +74,9 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     verbose: bool,
     output: ServeOutput,
 ) -> None:
-    """Run an operator on an embedded Kubernetes API server, to try it out.
+    """Run operators on an embedded Kubernetes API server, to try them out.
 
-    Its CustomResourceDefinitions are applied and its webhooks are registered; kubectl and other clients can use the
+    Their CustomResourceDefinitions are applied and their webhooks are registered; kubectl and other clients can use the
     API. Without --controllers there are no other controllers, so no pod ever runs. Ctrl-C stops it; the state is in
     memory and not kept.
 
@@ -114,35 +111,34 @@ class _DevOptions:
 
 
 async def _dev(target: str, options: _DevOptions) -> None:
-    from ocf.cli.operator_loader import load_operator
+    from ocf.cli.operator_loader import load_operators
     from ocf.cli.owner_check import apply_definitions, check_objects
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving
-    from ocf_server.http.preload import load_manifests
 
-    operator = load_operator(target)
-    manifests = list(read_manifests(options.apply))
+    operators = load_operators(target)
     embedded = EmbeddedCluster()
-    definitions = (*operator.all_definitions, *read_manifests(options.crd))
-    await apply_definitions(embedded, definitions)
+    defined = [definition for operator in operators for definition in operator.all_definitions]
+    known = {one["metadata"]["name"]: one for one in (*defined, *read_manifests(options.crd))}
+    await apply_definitions(embedded, known.values())
     await check_objects(read_documents(map(str, options.apply)), embedded)
     stop = stopped_by_signals()
     async with (
         serving(embedded, port=options.port) as server,
         kubeconfig_of(server, options.kubeconfig) as path,
         running_controllers(embedded, options.controllers),
-        _run_operator(operator, path) as manager,
+        _run_operators(operators, path) as manager,
     ):
-        await load_manifests(embedded, manifests, field_manager=_MANAGER)
+        await load_files(embedded, options.apply, field_manager=_MANAGER)
         print_server(server, path, options.output)
         if options.output is ServeOutput.TEXT:
-            _print_operator(operator, manager)
+            _print_operators(operators, manager)
         await stop.wait()
 
 
 @asynccontextmanager
-async def _run_operator(operator: Operator[Any], kubeconfig: Path) -> AsyncIterator[Manager]:
-    """Run the operator as a client of the API, with its webhooks."""
+async def _run_operators(operators: Sequence[Operator[Any]], kubeconfig: Path) -> AsyncIterator[Manager]:
+    """Run the operators as clients of the API, with their webhooks."""
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
     from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
@@ -152,13 +148,14 @@ async def _run_operator(operator: Operator[Any], kubeconfig: Path) -> AsyncItera
         address = Url(f"https://{_HOST}")
         admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
         manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)
-        manager = await stack.enter_async_context(running(cluster, operator, options=manager_options))
+        manager = await stack.enter_async_context(running(cluster, *operators, options=manager_options))
         await manager.started()
         yield manager
 
 
-def _print_operator(operator: Operator[Any], manager: Manager) -> None:
-    api_version, kind = operator.owner_kind
-    echo(f"operator {operator.name} reconciles {kind} of {api_version}")
+def _print_operators(operators: Sequence[Operator[Any]], manager: Manager) -> None:
+    for operator in operators:
+        api_version, kind = operator.owner_kind
+        echo(f"operator {operator.name} reconciles {kind} of {api_version}")
     if manager.endpoints is not None:
         click.echo(f"metrics on {manager.endpoints.url}/metrics")

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
 from ocf.cli.options import (
     changes_option,
     components_argument,
+    components_option,
     context_option,
     definitions_option,
     kubeconfig_option,
@@ -31,15 +32,13 @@ from ocf.cli.output import as_json, echo, grid, value_text
 if TYPE_CHECKING:
     from ocf.cli.operator_loader import ComponentSource
     from ocf.cluster import Cluster
-    from ocf.component import Component, ComponentDiff
+    from ocf.component import Component, ComponentDiff, ReconcileContext
     from ocf.component.diff import ObjectDiff
     from ocf.component.summary import ResourceSummary
     from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["diff"]
 
-# No object has this uid.
-_NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -53,6 +52,7 @@ class DiffOutput(StrEnum):
 @click.command(cls=Command)
 @components_argument
 @owner_option
+@components_option
 @kubeconfig_option
 @context_option
 @click.option("--explain", is_flag=True, help="Also show the action for every resource, and its reason.")
@@ -63,7 +63,8 @@ class DiffOutput(StrEnum):
 def diff(  # noqa: PLR0913 (each is an option of the command line)
     target: str,
     *,
-    owner: str,
+    owner: tuple[str, ...],
+    components: str,
     kubeconfig: str | None,
     context: str | None,
     explain: bool,
@@ -80,7 +81,10 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf diff shop.operator --owner shop.yaml
     """
-    found = asyncio.run(_diffs(target, owner, changes, [Path(each) for each in crd], (kubeconfig, context)))
+    from ocf.cli.operator_loader import load_components
+
+    sources = load_components(target, components)
+    found = asyncio.run(_diffs(sources, owner, changes, [Path(each) for each in crd], (kubeconfig, context)))
     if output is DiffOutput.JSON:
         click.echo(as_json([_to_json(each) for each in found]))
     else:
@@ -90,10 +94,10 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The diff of one component of one owner."""
+    """The diff of one component of one owner, or of what the code that returns the components writes itself."""
 
     owner: str
-    component: Component
+    component: Component | None
     diff: ComponentDiff
 
 
@@ -106,16 +110,21 @@ def _status(found: Sequence[ComponentDiff]) -> int:
 def _early_stop(diff: ComponentDiff) -> str:
     """Return why the reconcile would stop early; anything after that point was not compared."""
     from ocf.component import Reason
+    from ocf.concepts.recorder import Why
 
-    condition = diff.result.condition if diff.result is not None else None
-    if condition is None or condition.reason not in {Reason.BLOCKED, Reason.PREREQUISITE_NOT_MET}:
+    if diff.result is None:
+        return ""
+    condition, outcomes = diff.result.condition, diff.result.outcomes
+    # A resource that could not be read was not compared.
+    unseen = any(outcome.why in {Why.WAITING, Why.FAILED} for outcome in outcomes)
+    if not unseen and condition.reason not in {Reason.BLOCKED, Reason.PREREQUISITE_NOT_MET}:
         return ""
     return f"{condition.reason}: {condition.message}"
 
 
 async def _diffs(
-    target: str,
-    file: str,
+    sources: Sequence[ComponentSource],
+    files: Sequence[str],
     changes: Sequence[str],
     definitions: Sequence[Path],
     address: tuple[str | None, str | None],
@@ -123,22 +132,55 @@ async def _diffs(
     """Return the diffs of all components of all owners; `address` is the kubeconfig and its context."""
     from ocf.cli.component_loader import owner_name
     from ocf.cli.owner_check import load_owners
-    from ocf.component import diff as dry_run
-    from ocf.component.model.ownership import DEFAULT_OPERATOR
 
-    source, owners = await load_owners(target, file, changes, definitions)
-    operator = source.operator.name if source.operator is not None else DEFAULT_OPERATOR
-    former = source.operator.former_managers if source.operator is not None else ()
+    owners = await load_owners(sources, files, changes, definitions)
     found: list[_Found] = []
     async with await connect(*address) as cluster:
         for owner in owners:
-            live = await _with_live_metadata(owner, cluster, source)
-            components = await source.components(live)
-            with _progress(sum(len(each.entries) for each in components)) as seen:
-                diffs = await dry_run(components, live, cluster, operator=operator, former_managers=former, seen=seen)
+            reconciling = [source for source in sources if source.reconciles(owner)]
+            live = await _with_live_metadata(owner, cluster, reconciling)
             name = owner_name(owner)
-            found += [_Found(name, component, each) for component, each in zip(components, diffs, strict=True)]
+            for source in reconciling:
+                found += [_Found(name, component, each) for component, each in await _of_owner(source, live, cluster)]
     return found
+
+
+async def _of_owner(
+    source: ComponentSource, owner: Manifest, cluster: Cluster
+) -> list[tuple[Component | None, ComponentDiff]]:
+    """Return the diffs of the components of an owner, which may read the cluster.
+
+    The first one is without a component if the code that returns the components writes something itself.
+    """
+    from ocf.component import diff as dry_run
+    from ocf.component.model.ownership import DEFAULT_OPERATOR
+
+    operator = source.operator
+    built: list[Component] = []
+    with ExitStack() as stack:
+        shown: list[Callable[[ObjectKey], None]] = []
+
+        async def find(context: ReconcileContext) -> Sequence[Component]:
+            built.extend(await source.components(owner, context))
+            seen = stack.enter_context(_progress(sum(len(each.entries) for each in built)))
+            if seen is not None:
+                shown.append(seen)
+            return built
+
+        def looked_at(key: ObjectKey) -> None:
+            for seen in shown:
+                seen(key)
+
+        diffs = await dry_run(
+            find,
+            owner,
+            cluster,
+            operator=operator.name if operator is not None else DEFAULT_OPERATOR,
+            former_managers=operator.former_managers if operator is not None else (),
+            seen=looked_at,
+        )
+    own = [None] * (len(diffs) - len(built))
+    return list(zip((*own, *built), diffs, strict=True))
 
 
 async def connect(kubeconfig: str | None, context: str | None) -> Any:
@@ -148,9 +190,9 @@ async def connect(kubeconfig: str | None, context: str | None) -> Any:
     return await ApiServerCluster.connect(kubeconfig, context=context)
 
 
-async def _with_live_metadata(owner: Manifest, cluster: Cluster, source: ComponentSource) -> Manifest:
+async def _with_live_metadata(owner: Manifest, cluster: Cluster, sources: Sequence[ComponentSource]) -> Manifest:
     """Return an owner with the spec of the file, and the metadata and status of the cluster."""
-    from ocf.cli.component_loader import owner_name
+    from ocf.cli.component_loader import NO_UID, owner_name, with_stored_metadata
     from ocf.errors import NotFoundError
     from ocf.objects import ObjectKey
 
@@ -159,15 +201,14 @@ async def _with_live_metadata(owner: Manifest, cluster: Cluster, source: Compone
     except NotFoundError:
         note = f"note: {owner_name(owner)} is not in the cluster, so the changes are those for a new owner"
         echo(note, color="yellow", err=True)
-        return {**owner, "metadata": {**owner["metadata"], "uid": _NO_UID}}
+        return {**owner, "metadata": {**owner["metadata"], "uid": NO_UID}}
     if "deletionTimestamp" in live["metadata"]:
         note = f"note: {owner_name(owner)} is being deleted; the changes are those of a reconcile without the deletion"
         echo(note, color="yellow", err=True)
     paused = {**owner, "metadata": live["metadata"]}
-    source.note_pause(paused, "the changes are those of the reconcile that follows the pause")
-    given = {key: value for key, value in owner["metadata"].items() if key in {"labels", "annotations"}}
-    status = {"status": live["status"]} if "status" in live else {}
-    return {**owner, "metadata": {**live["metadata"], **given}, **status}
+    for source in sources:
+        source.note_unreconciled(paused, "the changes are those of the reconcile that follows the pause")
+    return with_stored_metadata(owner, live)
 
 
 @contextmanager
@@ -196,7 +237,10 @@ def _is_terminal() -> bool:
 
 def _show(found: Sequence[_Found], *, explain: bool) -> None:
     for each in found:
-        title = f"component {each.component.name} of {each.owner}"
+        what = (
+            "the function that returns the components" if each.component is None else f"component {each.component.name}"
+        )
+        title = f"{what} of {each.owner}"
         early_stop = _early_stop(each.diff)
         _line(f"# {title}{': no changes' if each.diff.is_empty and not early_stop else ''}")
         if early_stop:
@@ -210,6 +254,10 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
             _line(
                 f'# {conflict.resource}: {conflict.path} is owned by "{conflict.manager}", which on_conflict protects'
             )
+        for resource in each.diff.unregistered:
+            _line(f"# {resource} stays: the component applied it, and does not register it any more", "yellow")
+        if each.diff.unregistered:
+            _line("# with_prune() of the component's builder deletes such objects", "yellow")
         if each.diff.problem:
             _line(f"# the reconcile would fail: {each.diff.problem}", "red")
         if explain:
@@ -221,7 +269,9 @@ def _object(changed: ObjectDiff) -> None:
 
     reasons = f": {', '.join(changed.reasons)}" if changed.reasons else ""
     _line(f"# {changed.verb} {changed.resource}{reasons}")
-    if changed.before == changed.after:
+    if changed.before == changed.after and changed.resource.startswith("external/"):
+        _line("# no value that is shown changes")
+    elif changed.before == changed.after:
         _line("# no value changes, only the field ownership")
     elif changed.verb is not DiffVerb.DELETE:
         for line in _unified(changed):
@@ -263,7 +313,9 @@ def _print_summaries(title: str, each: _Found) -> None:
 def _summaries(each: _Found) -> Sequence[ResourceSummary]:
     from ocf.component import summarize
 
-    return summarize(each.component, each.diff.result) if each.diff.result is not None else ()
+    if each.component is None or each.diff.result is None:
+        return ()
+    return summarize(each.component, each.diff.result)
 
 
 def _line(text: str, colour: str | None = None) -> None:
@@ -281,6 +333,7 @@ def _to_json(each: _Found) -> dict[str, Any]:
         "objects": [asdict(one) for one in each.diff.objects],
         "ignored": [asdict(one) for one in each.diff.ignored],
         "conflicts": [asdict(one) for one in each.diff.conflicts],
+        "unregistered": list(each.diff.unregistered),
         "condition": result.condition.to_manifest() if result is not None else None,
         "resources": [asdict(summary) for summary in _summaries(each)],
     }

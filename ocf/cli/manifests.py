@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.exceptions import Exit
 
 from ocf.cli.command import Command, Number, OneOf
 from ocf.cli.exit_status import FOUND
-from ocf.cli.options import traceback_option
+from ocf.cli.options import (
+    components_option,
+    definitions_option,
+    objects_option,
+    sample_owner_option,
+    target_argument,
+    traceback_option,
+)
 from ocf.cli.output import echo
 from ocf.cli.output_files import write_file
 from ocf.errors import ConfigError
 from ocf.manifests import Format
 
 if TYPE_CHECKING:
+    from ocf.cli.operator_loader import ComponentSource
     from ocf.component import Component
-    from ocf.manifests import InstallOptions
+    from ocf.manifests import Installation, InstallOptions
     from ocf.manifests.install_options import Project
     from ocf.manifests.rendering import Rendering
     from ocf.objects import Manifest
-    from ocf.runtime.operator import Operator
 
 __all__ = ["manifests"]
 
@@ -33,11 +40,7 @@ _OPTION: Final = "--directory"
 
 
 @click.command(cls=Command)
-@click.argument(
-    "target",
-    metavar="MODULE[:NAME]",
-    help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
-)
+@target_argument
 @click.option(
     "--directory", "-d", type=Path, required=True, metavar="DIR", help="Folder of the files; created if missing."
 )
@@ -49,20 +52,13 @@ _OPTION: Final = "--directory"
     help="A kustomization, a Helm chart, or a bundle for OLM.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is not current.")
+@sample_owner_option
+@components_option
+@objects_option
+@definitions_option
+@click.option("--namespace", default="", metavar="NAME", help="Namespace of the process; default: its name.")
 @click.option(
-    "--owner",
-    multiple=True,
-    metavar="FILE",
-    help="Sample owners: the privileges follow from their components; a file or a folder.",
-)
-@click.option(
-    "--components",
-    metavar="MODULE:FUNCTION",
-    help="Function without parameters that returns components in every state.",
-)
-@click.option("--namespace", default="", metavar="NAME", help="Namespace of the operator; default: its name.")
-@click.option(
-    "--image", default="", metavar="IMAGE", help="Image; default: the operator's name and the project's version."
+    "--image", default="", metavar="IMAGE", help="Image; default: the first operator's name and the project's version."
 )
 @click.option("--replicas", type=Number(1), default=1, metavar="COUNT", help="Number of processes; one reconciles.")
 @click.option("--leader-election/--no-leader-election", default=True, help="Elect a leader among the processes.")
@@ -81,7 +77,9 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     layout: Format,
     check: bool,
     owner: tuple[str, ...],
-    components: str | None,
+    components: str,
+    objects: tuple[str, ...],
+    crd: tuple[str, ...],
     namespace: str,
     image: str,
     replicas: int,
@@ -90,7 +88,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     kopf: bool,
     owner_references_enforced: bool,
 ) -> None:
-    """Write the manifests that install an operator into a folder.
+    """Write the manifests that install the operators of a module, in one process, into a folder.
 
     CustomResourceDefinition, roles, Deployment, webhooks, network policy, and for Prometheus and Grafana a service
     monitor, alerts and a dashboard. Version, description, authors and links come from the table `project` of the
@@ -99,7 +97,8 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf manifests shop.operator --directory deploy --owner shop.yaml
     """
-    from ocf.manifests import InstallOptions
+    from ocf.manifests import InstallOptions, render
+    from ocf.schema.rest_mapping import guessed_mapping
 
     options = InstallOptions(
         namespace=namespace,
@@ -111,11 +110,18 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
         owner_references_enforced=owner_references_enforced,
         project=_project(Path(_PROJECT)),
     )
-    rendering = _render(target, layout, options, owner, components)
+    installation = _installation(target, options, owner, components, objects, [Path(each) for each in crd])
+    for api_version, kind in installation.undefined_kinds:
+        guess = guessed_mapping(api_version, kind)
+        note = (
+            f'no definition of {api_version} {kind} is given, so its privileges are for "{guess.plural}" in namespaces'
+        )
+        echo(f"note: {note}; if that is wrong, give it with --crd FILE", color="yellow", err=True)
+    rendering = render(installation, layout)
     if check:
         _check(directory, rendering)
     else:
-        _write(directory, rendering)
+        _write(directory, rendering, installation.name)
 
 
 def _project(path: Path) -> Project:
@@ -132,68 +138,58 @@ def _project(path: Path) -> Project:
     return Project.of_pyproject(table)
 
 
-def _render(
-    target: str, layout: Format, options: InstallOptions, owners: Sequence[str], function: str | None
-) -> Rendering:
-    from ocf.cli.operator_loader import load_operator
-    from ocf.manifests import Installation, render
+def _installation(  # noqa: PLR0917 (what the command was given)
+    target: str,
+    options: InstallOptions,
+    owners: Sequence[str],
+    function: str,
+    objects: Sequence[str],
+    crd: Sequence[Path],
+) -> Installation:
+    """Return the installation of operators; a function returns their components, unless its name is empty."""
+    from ocf.cli.manifest_files import read_manifests
+    from ocf.cli.operator_loader import load_operators, operator_sources
+    from ocf.manifests import Installation
 
-    operator = load_operator(target)
-    samples = _samples(owners, operator)
-    states = _called(function) if function else _components(operator, samples)
-    return render(Installation(operator, states, options, samples), layout)
+    operators = load_operators(target)
+    way_out = "" if owners else "without --owner, the sample has nothing but a name: give complete ones, --owner FILE"
+    sources = operator_sources(operators, function, way_out=way_out)
+    samples, found = asyncio.run(_components(sources, owners, objects, crd))
+    first, *others = zip(operators, found, strict=True)
+    return Installation(*first, options, samples, others=others, used_definitions=tuple(read_manifests(crd)))
 
 
-def _samples(paths: Sequence[str], operator: Operator[Any]) -> list[Manifest]:
-    """Return the owners of files, or one with nothing but its name."""
-    from ocf.cli.manifest_files import read_documents
+async def _components(
+    sources: Sequence[ComponentSource], files: Sequence[str], objects: Sequence[str], crd: Sequence[Path]
+) -> tuple[list[Manifest], list[list[Component]]]:
+    """Return the sample owners, and the components of each operator for them."""
+    from ocf.cli.given_cluster import given_components
+    from ocf.cli.owner_check import load_owners
+    from ocf.objects import ObjectKey
+
+    given = await load_owners(sources, files, definitions=crd)
+    samples = list({ObjectKey.of(one): one for source in sources for one in _samples(source, given)}.values())
+    found: list[list[Component]] = [[] for _ in sources]
+    for source, _, components in await given_components(sources, samples, crd, objects):
+        found[sources.index(source)] += components
+    return samples, found
+
+
+def _samples(source: ComponentSource, given: Sequence[Manifest]) -> Iterator[Manifest]:
+    """Yield the samples of an operator, or one with nothing but its name; in a namespace, if their kind has one."""
     from ocf.schema.rest_mapping import rest_mapping
 
+    operator = source.operator
+    if operator is None:
+        return
     api_version, kind = operator.owner_kind
-    found = []
-    for document in read_documents(paths):
-        if document.manifest is None:
-            raise ConfigError(f"{document.file}: {document.problem}")
-        if (document.manifest.get("apiVersion"), document.manifest.get("kind")) == operator.owner_kind:
-            found.append(document.manifest)
-    if paths and not found:
-        raise ConfigError(f"--owner: {', '.join(paths)} contains no {kind} of {api_version}")
-    found = found or [{"apiVersion": api_version, "kind": kind, "metadata": {"name": "example"}}]
-    is_namespaced = rest_mapping(api_version, kind, operator.all_definitions).namespaced
+    found = [owner for owner in given if source.reconciles(owner)] or [
+        {"apiVersion": api_version, "kind": kind, "metadata": {"name": "example"}}
+    ]
+    is_namespaced = rest_mapping(api_version, kind, source.definitions).namespaced
     place = {"namespace": "default"} if is_namespaced else {}
-    return [{**owner, "metadata": {**place, **owner["metadata"]}} for owner in found]
-
-
-def _components(operator: Operator[Any], owners: Sequence[Manifest]) -> list[Component]:
-    from ocf.cli.operator_loader import operator_components, require_no_context
-
-    require_no_context(operator, "give a function that returns them in every state, --components MODULE:FUNCTION")
-
-    async def call(owner: Manifest) -> Sequence[Component]:
-        return await operator_components(operator, owner, way_out="give complete sample owners: --owner FILE")
-
-    return [component for owner in owners for component in asyncio.run(call(owner))]
-
-
-def _called(target: str) -> list[Component]:
-    """Return the components that a function of the operator's code returns."""
-    from ocf.cli.component_loader import find_attribute, import_by_name, one_line, source_location
-    from ocf.component import Component
-
-    module, colon, name = target.partition(":")
-    if not module or not colon or not name:
-        raise ConfigError(f'--components: invalid function "{target}": write MODULE:FUNCTION')
-    try:
-        found = find_attribute(target, import_by_name(module), name)()
-        several = [found] if isinstance(found, Component) else list(found)
-    except ConfigError:
-        raise
-    except Exception as error:
-        raise ConfigError(f"{target} failed: {one_line(error)}{source_location(error)}") from error
-    for each in several:
-        if not isinstance(each, Component):
-            raise ConfigError(f"{target} must return components, got an object of type {type(each).__name__}")
-    return several
+    for owner in found:
+        yield {**owner, "metadata": {**place, **owner["metadata"]}}
 
 
 def _check(directory: Path, rendering: Rendering) -> None:
@@ -209,17 +205,24 @@ def _check(directory: Path, rendering: Rendering) -> None:
     echo(f"{directory} is current: {len(rendering.generated)} files")
 
 
-def _write(directory: Path, rendering: Rendering) -> None:
-    """Write the files; refuse to replace a file that the user wrote, before anything is written."""
+def _write(directory: Path, rendering: Rendering, operator: str) -> None:
+    """Write the files; before that, reject a folder with files of the user or of another operator in their place."""
     from ocf.manifests import differences
-    from ocf.manifests.folder import NOTE, is_generated
+    from ocf.manifests.folder import generated_for, note
 
     existing = _read(directory, rendering)
-    foreign = [path for path in rendering.generated if path in existing and not is_generated(existing[path])]
+    foreign = [path for path in rendering.generated if path in existing and not generated_for(existing[path])]
     if foreign:
         raise ConfigError(
             f"{directory} has files of its own where manifests would be written: {', '.join(foreign)}; "
-            f'move them, choose another folder, or add "{NOTE}" to their first line to have them replaced'
+            f'move them, choose another folder, or add "{note(operator)}" to their first line to have them replaced'
+        )
+    others = {path: other for path, text in existing.items() if (other := generated_for(text)) not in ("", operator)}
+    if others:
+        names = ", ".join(sorted(set(others.values())))
+        raise ConfigError(
+            f"{directory} has the manifests of operator {names}: {', '.join(others)}; choose another folder for "
+            f"operator {operator}, or delete them if it replaces that operator"
         )
     changed = differences(rendering.generated, existing)
     created = {path: text for path, text in rendering.initial.items() if not (directory / path).exists()}

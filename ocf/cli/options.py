@@ -10,6 +10,7 @@ __all__ = [
     "autoscaler_namespace_option",
     "changes_option",
     "components_argument",
+    "components_option",
     "context_option",
     "definitions_option",
     "feature_gate_option",
@@ -19,8 +20,11 @@ __all__ = [
     "kubeconfig_option",
     "kubernetes_version_option",
     "leader_elect_option",
+    "objects_option",
     "owner_option",
     "port_option",
+    "sample_owner_option",
+    "target_argument",
     "traceback_option",
 ]
 
@@ -47,23 +51,41 @@ context_option = click.option("--context", metavar="NAME", help="Context of the 
 autoscaler_namespace_option = click.option(
     "--namespace", "-n", metavar="NAME", help="Namespace of the autoscaler; default: that of the context."
 )
-owner_option = click.option(
-    "--owner",
-    required=True,
-    metavar="FILE",
-    help="YAML or JSON file with one or more owners, or - for the standard input.",
+_OWNER_HELP = "Owners: a YAML or JSON file, a folder of such files, or - for the standard input; repeatable."
+owner_option = click.option("--owner", required=True, multiple=True, metavar="FILE", help=_OWNER_HELP)
+sample_owner_option = click.option(
+    "--owner", multiple=True, metavar="FILE", help=f"{_OWNER_HELP} The privileges follow from their components."
+)
+target_argument = click.argument(
+    "target",
+    metavar="MODULE[:NAME]",
+    help="The operators: shop.operator, shop/operator.py or shop; all of the module, or the one of the name.",
 )
 components_argument = click.argument(
     "target",
     metavar="MODULE[:NAME]",
-    help="The operator: shop.operator, shop/operator.py or shop, optionally with its name; "
-    "or a function that takes an owner and returns its components.",
+    help="The operators: shop.operator, shop/operator.py or shop; all of the module, or the one of the name. "
+    "Or a function, as for --components.",
+)
+components_option = click.option(
+    "--components",
+    default="",
+    metavar="MODULE:FUNCTION",
+    help="Function that returns components, in place of that of the operator; it takes an owner, an owner and the "
+    "context, or nothing.",
+)
+objects_option = click.option(
+    "--objects",
+    multiple=True,
+    metavar="FILE",
+    help="Objects that components read in the cluster, as `kubectl get -o yaml` prints them; a file or a folder; "
+    "repeatable.",
 )
 definitions_option = click.option(
     "--crd",
     multiple=True,
     metavar="FILE",
-    help="CustomResourceDefinitions to check the owner by, in addition to those of the operator; repeatable.",
+    help="CustomResourceDefinitions of further kinds, in addition to those of the operators; repeatable.",
 )
 changes_option = click.option(
     "changes",

@@ -6,12 +6,13 @@ and metadata. Fields that it would drop are errors, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ocf.cli.output import echo
 from ocf.errors import ApiError, BadRequestError, ConfigError, FieldProblem
 from ocf.objects.manifest import SERVER_METADATA
+from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from ocf.cli.operator_loader import ComponentSource
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
-    from ocf.runtime.operator import Operator
     from ocf_server import EmbeddedCluster
 
-__all__ = ["InvalidObjectsError", "apply_definitions", "check_objects", "load_owners"]
+__all__ = ["InvalidObjectsError", "apply_definitions", "check_objects", "checked_owners", "load_owners"]
 
 _MANAGER: Final = "ocf"
+_DEFINITION: Final = "CustomResourceDefinition"
 _NAMESPACE: Final = "default"
 """Namespace in which an object is checked: it always exists."""
 _RULES: Final = "x-kubernetes-validations"
@@ -53,43 +54,83 @@ class InvalidObjectsError(ConfigError):
 
 
 async def load_owners(
-    target: str, file: str, changes: Sequence[str] = (), definitions: Sequence[Path] = ()
-) -> tuple[ComponentSource, list[Manifest]]:
-    """Load the code that returns components, and the owners, which are checked before the code sees them.
+    sources: Sequence[ComponentSource],
+    files: Sequence[str],
+    changes: Sequence[str] = (),
+    definitions: Sequence[Path] = (),
+) -> list[Manifest]:
+    """Load the owners, which are checked before the code that returns their components sees them.
+
+    Objects of other kinds than those of the operators are passed over, with a note unless they are in a folder; it is
+    an error if there is nothing else.
 
     Args:
-        file: File of the owners, or `-` for the standard input.
+        sources: The code that returns the components.
+        files: Files of the owners, folders, or `-` for the standard input; empty for no owner.
+        definitions: Files with CustomResourceDefinitions, beside those of the operators.
     """
     from ocf.cli.component_loader import read_owners
     from ocf.cli.manifest_files import read_manifests
-    from ocf.cli.operator_loader import load_components
 
-    source = load_components(target)
-    documents = read_owners(file, changes)
-    if source.operator is not None:
-        _require_kind(documents, source.operator)
-    known = [*source.definitions, *read_manifests(definitions)]
-    if known:
+    documents = [document for file in files for document in read_owners(file, changes)]
+    found = [one for one in documents if any(each.reconciles(one.manifest or {}) for each in sources)]
+    others = [f"{_place_of_kind(one)}: {_other_kind(one, sources)}" for one in documents if one not in found]
+    if others and not found:
+        raise InvalidObjectsError(others)
+    for one in documents:
+        if one not in found and one.file in _named(files):
+            echo(f"note: {_place_of_kind(one)}: {_other_kind(one, sources)}: passed over", color="yellow", err=True)
+    defined = [definition for source in sources for definition in source.definitions]
+    known = {one["metadata"]["name"]: one for one in (*defined, *read_manifests(definitions))}
+    return await checked_owners(found, list(known.values()), changes=changes)
+
+
+def _named(files: Sequence[str]) -> Collection[str]:
+    """Return the names of files as documents have them."""
+    return {*files, "the standard input"}
+
+
+def _place_of_kind(document: Document) -> str:
+    from ocf.cli.validate.places import find_place
+
+    return f"{document.file}:{find_place(document, 'kind').line}"
+
+
+def _other_kind(document: Document, sources: Sequence[ComponentSource]) -> str:
+    """Return why an object is not an owner."""
+    manifest = document.manifest or {}
+    reconciled = " and ".join(
+        f"operator {each.operator.name} reconciles {each.operator.owner.kind} of {each.operator.owner.api_version}"
+        for each in sources
+        if each.operator is not None
+    )
+    return f"{reconciled}, got {manifest.get('kind')} of {manifest.get('apiVersion')}"
+
+
+async def checked_owners(
+    documents: Iterable[Document], definitions: Sequence[Manifest], *, changes: Sequence[str] = ()
+) -> list[Manifest]:
+    """Return the owners of files, checked by definitions; without any, nothing is checked."""
+    documents = list(documents)
+    if definitions:
         from ocf_server import EmbeddedCluster
 
         embedded = EmbeddedCluster()
-        await apply_definitions(embedded, known)
+        await apply_definitions(embedded, definitions)
         await check_objects(documents, embedded, changes=changes)
-    return source, [each.manifest for each in documents if each.manifest is not None]
+    return [_in_scope(each.manifest, definitions) for each in documents if each.manifest is not None]
 
 
-def _require_kind(documents: Iterable[Document], operator: Operator[Any]) -> None:
-    from ocf.cli.validate.places import find_place
-
-    api_version, kind = operator.owner_kind
-    problems = [
-        f"{each.file}:{find_place(each, 'kind').line}: operator {operator.name} reconciles {kind} of {api_version}, "
-        f"got {manifest['kind']} of {manifest['apiVersion']}"
-        for each in documents
-        if (manifest := each.manifest) is not None and (manifest["apiVersion"], manifest["kind"]) != operator.owner_kind
-    ]
-    if problems:
-        raise InvalidObjectsError(problems)
+def _in_scope(owner: Manifest, definitions: Iterable[Manifest]) -> Manifest:
+    """Return an owner without a namespace if its kind is cluster-scoped, as kubectl and the API server store it."""
+    found = [one for one in definitions if one.get("kind") == _DEFINITION]
+    try:
+        namespaced = rest_mapping(owner["apiVersion"], owner["kind"], found).namespaced
+    except ConfigError:
+        return owner
+    metadata = owner["metadata"]
+    kept = metadata if namespaced else {name: value for name, value in metadata.items() if name != "namespace"}
+    return {**owner, "metadata": kept}
 
 
 async def check_objects(documents: Iterable[Document], embedded: Cluster, *, changes: Sequence[str] = ()) -> None:

@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ocf.cli.command import Command, OneOf
-from ocf.cli.options import changes_option, components_argument, definitions_option, owner_option, traceback_option
+from ocf.cli.options import (
+    changes_option,
+    components_argument,
+    components_option,
+    definitions_option,
+    objects_option,
+    owner_option,
+    traceback_option,
+)
 from ocf.cli.output import Output, as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
+    from ocf.cli.operator_loader import ComponentSource
     from ocf.component import Component
     from ocf.concepts.provenance import Provenance
     from ocf.objects import Manifest
@@ -25,10 +35,12 @@ __all__ = ["preview"]
 @click.command(cls=Command)
 @components_argument
 @owner_option
+@components_option
 @click.option("--explain", is_flag=True, help="Show for each field what set it.")
 @click.option("--output", type=OneOf(Output), help="Output format; default: yaml, or text with --explain.")
 @changes_option
 @definitions_option
+@objects_option
 @click.option(
     "--data",
     multiple=True,
@@ -40,22 +52,28 @@ __all__ = ["preview"]
 def preview(  # noqa: PLR0913 (each is an option of the command line)
     target: str,
     *,
-    owner: str,
+    owner: tuple[str, ...],
+    components: str,
     explain: bool,
     output: Output | None,
     changes: tuple[str, ...],
     crd: tuple[str, ...],
+    objects: tuple[str, ...],
     data: tuple[str, ...],
     show_secrets: bool,
 ) -> None:
     """Show the objects that components would apply. No cluster is needed.
 
-    The objects are those of a running component, even if it is suspended, without the owner reference.
+    The objects are those of a running component, even if it is suspended, without the owner reference. Components that
+    read a cluster get one with the objects of --objects; what they write themselves is not stored.
 
     Example:
         ocf preview shop.operator --owner shop.yaml --explain
     """
-    pairs = asyncio.run(_components(target, owner, changes, [Path(each) for each in crd]))
+    from ocf.cli.operator_loader import load_components
+
+    sources = load_components(target, components)
+    pairs = asyncio.run(_components(sources, owner, changes, [Path(each) for each in crd], objects))
     _note_suspended(pairs)
     with _with_data_hint(), _fill_data([component for _, component in pairs], data):
         if explain:
@@ -92,24 +110,24 @@ def _with_data_hint() -> Iterator[None]:
 
 
 async def _components(
-    target: str, file: str, changes: Sequence[str], definitions: Sequence[Path]
+    sources: Sequence[ComponentSource],
+    files: Sequence[str],
+    changes: Sequence[str],
+    definitions: Sequence[Path],
+    objects: Sequence[str],
 ) -> list[tuple[str, Component]]:
     """Return the components of all owners, each with the name of its owner."""
     from ocf.cli.component_loader import owner_name
+    from ocf.cli.given_cluster import given_components
     from ocf.cli.owner_check import load_owners
-    from ocf.component.parallel import reject_duplicates, reject_shared
-    from ocf.errors import ConfigError
 
-    source, owners = await load_owners(target, file, changes, definitions)
-    pairs: list[tuple[str, Component]] = []
+    owners = await load_owners(sources, files, changes, definitions)
     for owner in owners:
-        source.note_pause(owner, "these objects are applied once the pause ends")
-        components = await source.components(owner)
-        try:
-            reject_duplicates(components)
-            reject_shared(components)
-        except ConfigError as error:
-            raise ConfigError(f"components of {owner_name(owner)}: {error}") from error
+        for source in sources:
+            if source.reconciles(owner):
+                source.note_unreconciled(owner, "these objects are applied once the pause ends")
+    pairs: list[tuple[str, Component]] = []
+    for _, owner, components in await given_components(sources, owners, definitions, objects):
         pairs += [(owner_name(owner), component) for component in components]
     return pairs
 
@@ -119,7 +137,7 @@ def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitSta
     from ocf.cli.component_loader import parse_value
     from ocf.errors import ConfigError
 
-    entries = [entry for component in components for entry in component.entries]
+    entries = [entry for component in components for entry in (*component.entries, *component.external)]
     cells = [cell for entry in entries for cell in entry.cells_read | entry.cells_filled]
     stack = ExitStack()
     for each in given:
@@ -138,19 +156,45 @@ def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secret
     from ocf.objects.printable import printable
     from ocf.objects.redaction import redacted
 
-    shown = (lambda manifest: manifest) if show_secrets else redacted
-    rendered = [(owner, component, [shown(each) for each in component.render()]) for owner, component in pairs]
+    rendered = [
+        (owner, component, [each if show_secrets else redacted(each) for each in _with_generated(component)])
+        for owner, component in pairs
+    ]
+    outside = [(owner, component, component.render_external()) for owner, component in pairs]
     if output is Output.JSON:
         items = [manifest for _, _, manifests in rendered for manifest in manifests]
-        click.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items}))
+        external = [manifest for _, _, manifests in outside for manifest in manifests]
+        more = {"external": external} if external else {}
+        click.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items, **more}))
     elif output is Output.YAML:
         for owner, component, manifests in rendered:
             for manifest in manifests:
                 head = printable(f"# component {component.name} of {owner}")
                 click.echo(f"---\n{head}\n{dump_document(manifest)}", nl=False)
+        for owner, component, manifests in outside:
+            for manifest in manifests:
+                # As a comment, because it is not an object of the cluster, which `kubectl apply` would reject.
+                head = f"outside of the cluster, component {component.name} of {owner}"
+                lines = [printable(head), *dump_document(manifest).splitlines()]
+                click.echo("---\n" + "".join(f"# {line}\n" for line in lines), nl=False)
     else:
         for owner, component, manifests in rendered:
             _overview(owner, component, manifests)
+
+
+def _with_generated(component: Component) -> Iterator[Manifest]:
+    """Yield the objects, with a word in place of each value that is generated."""
+    from ocf.objects import ObjectKey
+    from ocf.objects.paths import get_field, with_field
+    from ocf.objects.redaction import GENERATED
+
+    entries = {entry.key: entry for entry in component.entries}
+    for manifest in component.render():
+        entry = entries[ObjectKey.of(manifest)]
+        shown = manifest
+        for path in entry.generated_beside(partial(get_field, manifest)):
+            shown = with_field(shown, path, GENERATED)
+        yield shown
 
 
 def _overview(owner: str, component: Component, manifests: Sequence[Manifest]) -> None:
@@ -160,12 +204,18 @@ def _overview(owner: str, component: Component, manifests: Sequence[Manifest]) -
     rows = [
         (
             entry.identity,
-            "applied" if entry.identity in applied else str(entry.lifecycle),
+            _state(entry) if entry.identity in applied else str(entry.lifecycle),
             ", ".join(_applied_mutations(entry)),
         )
         for entry in component.entries
     ]
+    rows += [(entry.identity, f"{entry.lifecycle}, outside of the cluster", "") for entry in component.external]
     grid(f"component {component.name} of {owner}", ("resource", "state", "active mutations"), rows)
+
+
+def _state(entry: Any) -> str:
+    """Return which writes are sent for an object that is managed."""
+    return "applied" if entry.options.writes == "all" else str(entry.options.writes)
 
 
 def _applied_mutations(entry: Any) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""`ocf run`: run an operator on a cluster, as the program of its container."""
+"""`ocf run`: run the operators of a module on a cluster, as the program of their container."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from ocf.cli.command import Command
 from ocf.cli.exit_status import FAILED
-from ocf.cli.options import traceback_option
+from ocf.cli.options import target_argument, traceback_option
 
 __all__ = ["run"]
 
@@ -19,35 +19,34 @@ _log: Final = logging.getLogger(__name__)
 
 
 @click.command(cls=Command)
-@click.argument(
-    "target",
-    metavar="MODULE[:NAME]",
-    help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
-)
+@target_argument
 @traceback_option
 def run(target: str) -> None:
-    """Run an operator on the cluster of the kubeconfig, or of its pod, until it is stopped.
+    """Run operators on the cluster of the kubeconfig, or of their pod, until they are stopped.
 
-    This is the program of an operator's container. Environment variables configure it, and `ocf manifests` writes a
-    Deployment that sets them: POD_NAMESPACE, LEADER_ELECTION, WATCH_NAMESPACES, PORT, WEBHOOK_SERVICE, WEBHOOK_PORT,
-    WEBHOOK_CERTIFICATES and TRACING. Log lines are JSON on the standard error. Ctrl-C and SIGTERM stop it.
+    This is the program of an operator's container. All operators of a module run in one process, which has the name of
+    the first one: its lease, and the prefix of its metrics. Environment variables configure it, and `ocf manifests`
+    writes a Deployment that sets them: POD_NAMESPACE, LEADER_ELECTION, WATCH_NAMESPACES, PORT, WEBHOOK_SERVICE,
+    WEBHOOK_PORT, WEBHOOK_CERTIFICATES and TRACING. Log lines are JSON on the standard error. Ctrl-C and SIGTERM stop
+    them.
 
     Example:
         ocf run shop.operator
     """
-    from ocf.cli.operator_loader import load_operator
+    from ocf.cli.operator_loader import load_operators
     from ocf.runtime.operator import environment_options, main
 
-    operator = load_operator(target)
-    options = environment_options(operator.name, os.environ)
+    operators = load_operators(target)
+    name = operators[0].name
+    options = environment_options(name, os.environ)
     # The command line collects seldom, because most commands end soon. `main` keeps a larger threshold than its own, so
     # it has to be small here for `main` to set the one of a process that runs for long.
     gc.set_threshold(1)
     try:
-        main(operator, options=options)
+        main(*operators, options=options)
     except SystemExit as ended:  # the reason is logged
         raise click.exceptions.Exit(FAILED) from ended
     except Exception as error:
         # Where logs are collected, the message alone would not show where it happened.
-        _log.critical("operator %s ended with an error", operator.name, exc_info=error)
+        _log.critical("operator %s ended with an error", name, exc_info=error)
         raise

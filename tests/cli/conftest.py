@@ -96,7 +96,7 @@ def forgets(owner):
 
 
 async def waits(owner):
-    return []
+    return None
 
 
 def nothing(owner):

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from ocf.cli.app import GROUPS, app, load_command
 from ocf.cli.command_help import Description
 from ocf.cli.exit_status import FOUND, FOUND_BY, SUCCESS
-from ocf.cli.operator_loader import load_operator
+from ocf.cli.operator_loader import load_operators
 from ocf.cli.owner_check import apply_definitions
 from ocf.objects.documents import load_documents
 from ocf_server import EmbeddedCluster
@@ -276,7 +276,7 @@ async def cluster(folder: Path) -> AsyncIterator[dict[str, str]]:
     """Serve a cluster with the autoscaler; provide variables with which programs find it."""
     embedded = EmbeddedCluster(namespaces=["shop"])
     await load_manifests(embedded, load_documents(WEB), field_manager="test")
-    await apply_definitions(embedded, load_operator("shop.operator:shops").all_definitions)
+    await apply_definitions(embedded, load_operators("shop.operator:shops")[0].all_definitions)
     async with serving(embedded) as server:
         write_kubeconfig(server.kubeconfig(), folder / "kubeconfig")
         yield environment_of(folder, str(folder / "kubeconfig"))

@@ -34,15 +34,15 @@ def error_of(work: Callable[[], object]) -> str:
 
 
 def components_of(name: str, owner: dict[str, Any]) -> Sequence[Component]:
-    return asyncio.run(load_components(f"shop_operator:{name}").components(owner))
+    return asyncio.run(load_components(f"shop_operator:{name}")[0].components(owner))
 
 
 class TestFunction:
     def test_it_is_found_in_the_working_directory(self) -> None:
-        assert getattr(load_components("shop_operator:one").function, "__name__", "") == "one"
+        assert getattr(load_components("shop_operator:one")[0].function, "__name__", "") == "one"
 
     def test_it_may_be_a_nested_attribute(self) -> None:
-        function = load_components("shop_operator:Shop.model_validate").function
+        function = load_components("shop_operator:Shop.model_validate")[0].function
         assert getattr(function, "__name__", "") == "model_validate"
 
     @pytest.mark.parametrize("target", ["shop_operator:", ":one", ""])
@@ -83,7 +83,8 @@ class TestFunction:
 
     def test_another_object_than_a_function(self) -> None:
         assert error_of(lambda: load_components("shop_operator:SIZE")) == (
-            "shop_operator:SIZE is not an operator, got int"
+            "shop_operator:SIZE is not an operator, got an object of type int; "
+            "declare one, operator = Operator(name=..., owner=..., components=...)"
         )
 
     def test_annotations_of_others_than_the_owner_need_not_be_known(self, tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ class TestFunction:
         function = f"def annotated(shop: Shop) -> {quote}Component{quote}: return modelled(shop)"
         (tmp_path / "annotated.py").write_text(f"from shop_operator import Shop, modelled\n{function}\n")
 
-        (component,) = asyncio.run(load_components("annotated:annotated").components(OWNER))
+        (component,) = asyncio.run(load_components("annotated:annotated")[0].components(OWNER))
 
         assert component.name == "web"
 
@@ -100,7 +101,7 @@ class TestFunction:
         quote = "" if sys.version_info >= (3, 14) else '"'
         (tmp_path / "annotated.py").write_text(f"def annotated(shop: {quote}Shop{quote}): ...\n")
 
-        problem = error_of(lambda: asyncio.run(load_components("annotated:annotated").components(OWNER)))
+        problem = error_of(lambda: asyncio.run(load_components("annotated:annotated")[0].components(OWNER)))
 
         assert problem == (
             "annotated(shop: Shop): name 'Shop' is not defined; import the owner's model outside of TYPE_CHECKING"
@@ -164,8 +165,14 @@ class TestOwners:
     def test_an_endless_file_is_not_read_completely(self) -> None:
         assert "longer than" in error_of(lambda: owners_of("/dev/zero"))
 
-    def test_a_directory(self, tmp_path: Path) -> None:
-        assert error_of(lambda: owners_of(str(tmp_path))).endswith("cannot be read: Is a directory")
+    def test_a_folder_has_the_owners_of_its_files(self, tmp_path: Path) -> None:
+        folder = tmp_path / "owners"
+        folder.mkdir()
+        assert "the folder contains no YAML or JSON files" in error_of(lambda: owners_of("owners"))
+        for name in ("b", "a"):
+            (folder / f"{name}.yaml").write_text(Path("owner.yaml").read_text().replace("corner", name))
+        assert [one["metadata"]["name"] for one in owners_of("owners", ["spec.size=4"])] == ["a", "b"]
+        assert [one["spec"]["size"] for one in owners_of("owners", ["spec.size=4"])] == [4, 4]
 
     @pytest.mark.parametrize("change", ["spec.size", "=4", "a..b=3"])
     def test_an_invalid_change(self, change: str) -> None:
@@ -182,7 +189,7 @@ class TestComponents:
         [
             pytest.param("fails", "failed: RuntimeError: no such size (shop_operator.py:", id="raises"),
             pytest.param("forgets", "returned a builder; was .build() forgotten?", id="builder"),
-            pytest.param("waits", "is asynchronous; it must be a plain function", id="coroutine"),
+            pytest.param("waits", "must return one or more components, got NoneType", id="None of a coroutine"),
             pytest.param("nothing", "must return one or more components, got NoneType", id="None"),
             pytest.param("invalid", "failed: component name cannot be empty; condition type cannot be", id="rejected"),
         ],
@@ -212,3 +219,11 @@ def test_equal_errors_of_a_group_are_reported_once() -> None:
     )
 
     assert one_line(group) == "no watch; no lease"
+
+
+def test_the_notes_of_an_error_are_shown_behind_it() -> None:
+    """They name what has failed, such as a background task, of which the text of the error says nothing."""
+    error = OSError("address already in use")
+    error.add_note('the task "count" of operator shops failed')
+    expected = 'OSError: address already in use (the task "count" of operator shops failed)'
+    assert one_line(ExceptionGroup("unhandled errors in a TaskGroup", [error])) == expected

@@ -18,58 +18,33 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.cli.operator_loader import load_operator
+from ocf.cli.operator_loader import load_operators
 from ocf.errors import ConfigError
 
 SHOP: Final = """
-from kubernetes.client import V1Condition
-from pydantic import BaseModel
-
 from ocf import component
 from ocf.primitives import deployment
 from ocf.runtime.admission import Webhook, invalid
-from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.crds import CamelModel, CustomResource
 from ocf.runtime.operator import Operator, OwnerType
 
 
-class Metadata(BaseModel):
-    name: str
-    namespace: str = ""
-
-
-class Spec(BaseModel):
+class ShopSpec(CamelModel):
     branches: int | None = None
 
 
-class Status(BaseModel):
-    conditions: list[V1Condition] = []
-
-
-class Shop(BaseModel):
-    metadata: Metadata
-    spec: Spec = Spec()
-    status: Status | None = None
+class Shop(CustomResource[ShopSpec], group="example.com", version="v1"):
+    spec: ShopSpec = ShopSpec()
 
 
 def components(shop: Shop) -> component.Component:
-    base = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": shop.metadata.name, "namespace": shop.metadata.namespace},
-        "spec": {
-            "replicas": shop.spec.branches,
-            "selector": {"matchLabels": {"app": "shop"}},
-            "template": {
-                "metadata": {"labels": {"app": "shop"}},
-                "spec": {"containers": [{"name": "shop", "image": "shop:1"}]},
-            },
-        },
-    }
-    return component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(base).build()).build()
+    pod = {"spec": {"containers": [{"name": "shop", "image": "shop:1"}]}}
+    web = deployment.Builder({"spec": {"replicas": shop.spec.branches, "template": pod}})
+    return component.Builder("web", owner=shop.key).with_resource(web).build()
 
 
 def default(shop):
-    shop.spec.branches = shop.spec.branches or 3
+    return shop.model_copy(update={"spec": ShopSpec(branches=shop.spec.branches or 3)})
 
 
 def validate_shop(shop, old, operation):
@@ -77,9 +52,8 @@ def validate_shop(shop, old, operation):
         yield invalid("spec.branches", shop.spec.branches, "must be at most 9")
 
 
-DEFINITION = crd("example.com", CRDVersion("v1", Shop))
-WEBHOOK = Webhook.of(Shop, DEFINITION, defaulters=[default], validators=[validate_shop])
-shops = Operator(name="shops", owner=OwnerType.of(Shop, DEFINITION), components=components, webhooks=[WEBHOOK])
+WEBHOOK = Webhook.of(Shop, defaulters=[default], validators=[validate_shop])
+shops = Operator(name="shops", owner=OwnerType.of(Shop), components=components, webhooks=[WEBHOOK])
 
 
 def made():
@@ -204,8 +178,10 @@ async def test_rollouts_are_simulated_on_request(folder: Path) -> None:
 
 def ruled(rule: str) -> str:
     """Return the operator with a CEL rule for its spec."""
-    program = SHOP.replace("class Spec(", f"@rules(ValidationRule({rule!r}))\nclass Spec(")
-    return program.replace("import CRDVersion, crd", "import CRDVersion, ValidationRule, crd, rules")
+    program = SHOP.replace("class ShopSpec(", f"@rules(ValidationRule({rule!r}))\nclass ShopSpec(")
+    return program.replace(
+        "import CamelModel, CustomResource", "import CamelModel, CustomResource, ValidationRule, rules"
+    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -241,6 +217,27 @@ def test_an_invalid_manifest_is_a_one_line_error(folder: Path) -> None:
     assert error.count("\n") == 1
 
 
+def test_an_object_of_a_kind_that_is_not_served_is_named_with_its_file(folder: Path) -> None:
+    (folder / "more.yaml").write_text(
+        f"{CORNER}\n---\napiVersion: foo.example.com/v1\nkind: Foo\nmetadata: {{name: x}}\n"
+    )
+    error = error_of("dev_shop", "--apply", "more.yaml")
+
+    assert error == (
+        "error: more.yaml:3: Foo x cannot be applied: Foo of foo.example.com/v1 is neither a built-in kind nor "
+        "defined; load its CustomResourceDefinition, too\n"
+    )
+
+
+def test_an_object_in_a_namespace_that_does_not_exist_is_named_with_the_remedy(folder: Path) -> None:
+    settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: office}}"
+    (folder / "more.yaml").write_text(f"{CORNER}\n---\n{settings}\n")
+    error = error_of("dev_shop", "--apply", "more.yaml")
+
+    problem = 'namespaces "office" not found; apply its Namespace, too'
+    assert error == f"error: more.yaml:3: ConfigMap settings cannot be applied: {problem}\n"
+
+
 @pytest.mark.usefixtures("folder")
 def test_custom_resources_are_checked_before_the_operator_runs(folder: Path) -> None:
     (folder / "owners.yaml").write_text(f"{CORNER}\n---\n{CORNER.replace('}}', '}, spec: {branch: 3}}')}")
@@ -266,16 +263,27 @@ def test_custom_resources_are_checked_before_the_operator_runs(folder: Path) -> 
     ],
 )
 def test_an_operator_is_found(target: str) -> None:
-    assert load_operator(target).name == "shops"
+    assert [operator.name for operator in load_operators(target)] == ["shops"]
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        pytest.param("dev_two", "module dev_two has 2 operators, shops, others; name one: dev_two:NAME", id="two"),
         pytest.param("dev_none", "module dev_none has no operator", id="none"),
-        pytest.param("dev_none:components", "dev_none:components is not an operator, got int", id="something else"),
+        pytest.param(
+            "dev_none:components",
+            "dev_none:components is not an operator, got an object of type int; declare one, operator = Operator",
+            id="something else",
+        ),
+        pytest.param(
+            "dev_two:components",
+            r"dev_two:components is not an operator, got the function components\(shop.*; name one of shops, others",
+            id="the function of two operators",
+        ),
+        pytest.param(
+            "dev_shop:Shop", "dev_shop:Shop is not an operator, got the class Shop; name one of shops", id="owner"
+        ),
         pytest.param("dev_shop:shop", 'module dev_shop has no "shop", did you mean "shops"?', id="misspelt"),
         pytest.param(
             "dev_shop:failing", r"dev_shop:failing failed: RuntimeError: no licence \(dev_shop.py:", id="fails"
@@ -287,11 +295,11 @@ def test_an_operator_is_found(target: str) -> None:
 )
 def test_an_invalid_operator_is_rejected(target: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        load_operator(target)
+        load_operators(target)
 
 
 async def test_a_module_that_runs_its_operator_on_import_is_rejected(folder: Path) -> None:
     """An event loop runs during the import; otherwise the operator would run on the configured cluster."""
     (folder / "dev_running.py").write_text(f"{SHOP}\nfrom ocf.runtime.operator import main\nmain(shops)")
     with pytest.raises(ConfigError, match=r"main\(\.\.\.\) cannot run in a running event loop: .* \(dev_running.py:"):
-        load_operator("dev_running")
+        load_operators("dev_running")

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from ocf import component
 from ocf.cli import diff as command
 from ocf.cli.operator_loader import load_components
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import reconciling
 from ocf.errors import ServerError
 from ocf.objects import ObjectKey
+from ocf.primitives import deployment
 from ocf.testing import RecordingCluster
 from ocf_server import CustomKind, EmbeddedCluster
 from tests.cli.owner_files import owners_of
@@ -44,6 +46,20 @@ CHANGED = """\
 """
 
 
+def deployment_named(name: str) -> deployment.Builder:
+    labels = {"app": name}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "app"}]}}
+    metadata = {"name": name, "namespace": "shop"}
+    return deployment.Builder(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": metadata,
+            "spec": {"selector": {"matchLabels": labels}, "template": pod},
+        }
+    )
+
+
 class Env:
     """The cluster that the command connects to."""
 
@@ -71,7 +87,7 @@ class Env:
         async def work() -> None:
             [given] = owners_of("owner.yaml", changes)
             live = await self.inner.get(ObjectKey.of(given))
-            built = await load_components(f"shop_operator:{name}").components({**live, "spec": given["spec"]})
+            built = await load_components(f"shop_operator:{name}")[0].components({**live, "spec": given["spec"]})
             async with reconciling(live, self.inner) as context:
                 for each in built:
                     await each.reconcile(context)
@@ -122,6 +138,65 @@ def test_a_blocked_component_is_a_change(env: Env, diff: Run) -> None:
     )
     [shown] = json.loads(diff(*arguments, "--output", "json").stdout)
     assert (shown["differs"], shown["halt"]) == (False, "Blocked: Deployment backend: no license")
+
+
+BUCKETS = """
+
+class Buckets(external.Client):
+    kind = "Bucket"
+
+    async def read(self, identity):
+        raise TimeoutError
+
+    async def apply(self, identity, desired, observed):
+        raise AssertionError
+
+    async def delete(self, identity):
+        raise AssertionError
+
+
+def outside(owner: dict) -> component.Component:
+    bucket = external.Builder(Buckets(), name="corner", desired={"size": 1})
+    return component.Builder("files").with_resource(bucket).build()
+"""
+
+
+def test_a_component_with_a_resource_that_cannot_be_read_is_a_change(
+    env: Env, diff: Run, rewrite: Callable[[str, str], None]
+) -> None:
+    """It was not compared, so "no changes" would be a guess."""
+    env.create_owner()
+    imports = "from ocf.primitives import deployment"
+    rewrite(imports, f"{imports}, external\n{BUCKETS}")
+    answer = diff("diff", "shop_operator:outside", "--owner", "owner.yaml", "--explain")
+    assert answer.exit_code == 1
+    assert answer.stdout.splitlines()[:2] == [
+        "# component files of Shop shop/corner",
+        "# the reconcile would stop early, Failing: external/Bucket/corner: no answer within 10 s",
+    ]
+    assert "the call of its system failed" in answer.stdout
+
+
+def test_objects_that_stay_behind_are_named(env: Env, diff: Run) -> None:
+    """As after a change of a field that says where the objects are."""
+    env.create_owner()
+    backend = deployment_named("former")
+
+    async def release() -> None:
+        [owner] = owners_of("owner.yaml")
+        async with reconciling(await env.inner.get(ObjectKey.of(owner)), env.inner) as context:
+            await component.Builder("web", condition_type="WebReady").with_resource(backend).build().reconcile(context)
+
+    asyncio.run(release())
+    answer = diff()
+
+    assert answer.exit_code == 1
+    assert answer.stdout.splitlines()[-2:] == [
+        "# apps/v1/Deployment/shop/former stays: the component applied it, and does not register it any more",
+        "# with_prune() of the component's builder deletes such objects",
+    ]
+    [shown] = json.loads(diff(*ONE, "--output", "json").stdout)
+    assert shown["unregistered"] == ["apps/v1/Deployment/shop/former"]
 
 
 def test_without_the_owner_in_the_cluster_everything_is_new(diff: Run) -> None:
@@ -338,8 +413,8 @@ def test_the_spec_is_that_of_the_file_and_the_metadata_that_of_the_cluster(env: 
     updated = env.inner.update({**kept, "status": status}, field_manager="user", subresource=Subresource.STATUS)
     live = asyncio.run(updated)
     [owner] = owners_of("owner.yaml", ["spec.size=9", "metadata.labels.a=b", "metadata.uid=made-up"])
-    source = load_components("shop_operator:one")
-    found = asyncio.run(command._with_live_metadata(owner, env.inner, source))
+    sources = load_components("shop_operator:one")
+    found = asyncio.run(command._with_live_metadata(owner, env.inner, sources))
     assert found["spec"]["size"] == 9
     assert found["metadata"]["labels"] == {"a": "b"}
     assert found["metadata"]["uid"] == live["metadata"]["uid"]

@@ -12,7 +12,7 @@ from ocf.cli import diff as command
 from ocf.cli.operator_loader import load_components
 from ocf.component import reconciling
 from ocf.objects import ObjectKey
-from ocf_server import CustomKind, EmbeddedCluster
+from ocf_server import EmbeddedCluster
 from tests.cli.owner_files import owners_of
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "operators" / "explain.md").read_text(encoding="utf-8")
@@ -37,12 +37,15 @@ def _files(operator_directory: None) -> None:
 @pytest.fixture
 async def cluster(monkeypatch: pytest.MonkeyPatch) -> EmbeddedCluster:
     """A cluster with the owner of the page, and its components in their applied state."""
-    found = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["shop"])
+    found = EmbeddedCluster(namespaces=["shop"])
+    [loaded] = load_components("shop_operator")
+    for definition in loaded.definitions:
+        await found.create(definition, field_manager="user")
     [owner] = owners_of("owner.yaml")
     await found.create(owner, field_manager="user")
     live = await found.get(ObjectKey.of(owner))
-    async with reconciling(live, found) as context:
-        for component in await load_components("shop_operator:components").components(live):
+    async with reconciling(live, found, operator="shops") as context:
+        for component in await loaded.components(live):
             await component.reconcile(context)
 
     async def connect(*_: Any) -> Any:

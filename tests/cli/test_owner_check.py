@@ -10,29 +10,28 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ocf.cli.app import app
-from ocf.cli.operator_loader import load_components, load_operator
-from ocf.errors import ConfigError
+from ocf.cli.operator_loader import load_components, load_operators
 from ocf.objects import dump_document
 
 MODULE: Final = """
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from ocf import component
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
-from ocf.runtime.crds import CRDVersion, ValidationRule, crd, rules
+from ocf.runtime.crds import CamelModel, CustomResource, ValidationRule, rules
 from ocf.runtime.operator import Operator, OwnerType
 
 
-class Port(BaseModel):
+class Port(CamelModel):
     number: int
     protocol: str = "TCP"
 
 
 @rules(ValidationRule("self.low <= self.high", message="low is above high", field_path=".low"))
-class Spec(BaseModel):
+class ShopSpec(CamelModel):
     low: int = Field(default=0, ge=0)
     high: int = 9
     motto: str
@@ -40,23 +39,16 @@ class Spec(BaseModel):
     labels: dict[str, str] = {}
 
 
-class Shop(BaseModel):
-    metadata: dict[str, Any]
-    spec: Spec
+class Shop(CustomResource[ShopSpec], group="example.com", version="v1"):
+    pass
 
 
-def build(name, high):
-    base = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": "town"},
-        "data": {"high": str(high)},
-    }
-    return component.Builder("web", condition_type="WebReady").with_resource(configmap.Builder(base).build()).build()
+def build(owner, high):
+    return component.Builder("web", owner=owner).with_resource(configmap.Builder({"data": {"high": str(high)}})).build()
 
 
 def components(shop: Shop) -> component.Component:
-    return build(shop.metadata["name"], shop.spec.high)
+    return build(shop.key, shop.spec.high)
 
 
 async def later(shop: Shop) -> component.Component:
@@ -64,15 +56,14 @@ async def later(shop: Shop) -> component.Component:
 
 
 def other(owner: Manifest) -> component.Component:
-    return build("other", owner["spec"]["high"])
+    return build(ObjectKey("example.com/v1", "Shop", "other", "town"), owner["spec"]["high"])
 
 
 def with_cluster(shop: Shop, context: Any) -> component.Component:
     return components(shop)
 
 
-DEFINITION = crd("example.com", CRDVersion("v1", Shop))
-OWNER = OwnerType.of(Shop, DEFINITION)
+OWNER = OwnerType.of(Shop)
 shops = Operator(name="shops", owner=OWNER, components=components)
 
 
@@ -134,6 +125,9 @@ def preview(ocf: Run, target: str = "checked_shop", *more: str) -> Result:
         pytest.param("checked_shop:shops", id="an operator"),
         pytest.param("checked_shop:made", id="a function that returns an operator, with asynchronous components"),
         pytest.param("checked_shop:components", id="the function of an operator"),
+        pytest.param("checked_shop:later", id="a coroutine function"),
+        pytest.param("checked_shop:with_cluster", id="a function that takes the context"),
+        pytest.param("checked_shop:clustered", id="a function that returns an operator whose components take it"),
     ],
 )
 def test_every_form_of_a_target_gives_components(ocf: Run, target: str) -> None:
@@ -145,14 +139,9 @@ def test_every_form_of_a_target_gives_components(ocf: Run, target: str) -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("target", ["checked_shop", "checked_shop:shops", "checked_shop:components"])
 def test_the_same_target_is_the_same_operator_everywhere(target: str) -> None:
-    assert load_components(target).operator is load_operator(target)
-    assert load_components(target).definitions == load_operator(target).all_definitions
-
-
-@pytest.mark.usefixtures("folder")
-def test_components_that_need_a_cluster_are_rejected() -> None:
-    with pytest.raises(ConfigError, match="components of operator clustered depend on a cluster: name a function"):
-        load_components("checked_shop:clustered")
+    [source], [operator] = load_components(target), load_operators(target)
+    assert source.operator is operator
+    assert source.definitions == operator.all_definitions
 
 
 @pytest.mark.parametrize(
@@ -270,7 +259,7 @@ def test_diff_checks_the_owner_before_it_connects(ocf: Run, folder: Path, monkey
 
 
 def test_the_definition_of_a_function_without_an_operator_is_a_file(ocf: Run, folder: Path) -> None:
-    [definition] = load_operator("checked_shop").all_definitions
+    [definition] = load_operators("checked_shop")[0].all_definitions
     (folder / "crd.yaml").write_text(dump_document(definition))
     (folder / "owner.yaml").write_text(OWNER.replace("motto", "moto"))
     assert preview(ocf, "checked_shop:other").exit_code == 0
@@ -281,7 +270,7 @@ def test_the_definition_of_a_function_without_an_operator_is_a_file(ocf: Run, fo
 
 @pytest.mark.parametrize("kind", ["v1beta1", "v3"])
 def test_a_version_that_is_not_served_is_named(ocf: Run, folder: Path, kind: str) -> None:
-    [definition] = load_operator("checked_shop").all_definitions
+    [definition] = load_operators("checked_shop")[0].all_definitions
     (folder / "crd.yaml").write_text(dump_document(definition))
     (folder / "owner.yaml").write_text(OWNER.replace("example.com/v1", f"example.com/{kind}"))
     answer = preview(ocf, "checked_shop:other", "--crd", "crd.yaml")

@@ -9,7 +9,10 @@ import pytest
 from click.testing import Result
 
 from ocf.cli import output
+from ocf.cli.operator_loader import ComponentSource
+from ocf.objects import Manifest
 from ocf.objects.documents import load_documents
+from ocf.runtime.operator import Operator, OwnerType
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
 
@@ -59,6 +62,18 @@ def test_an_owner_that_is_paused_has_a_note(ocf: Run) -> None:
         "these objects are applied once the pause ends\n"
     )
     assert answer.stdout == plain
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_an_owner_that_is_not_selected_has_a_note(capsys: pytest.CaptureFixture[str], *, selected: bool) -> None:
+    operator: Operator[Manifest] = Operator(
+        name="copies", owner=OwnerType("v1", "Secret"), components=lambda _: (), select="copy=true"
+    )
+    metadata = {"name": "login", "namespace": "town", "labels": {"copy": str(selected).lower()}}
+    owner = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+    ComponentSource("operator:copies", None, operator).note_unreconciled(owner, "")
+    note = "note: Secret town/login is not selected by the operator copies, which does not reconcile it\n"
+    assert capsys.readouterr().err == ("" if selected else note)
 
 
 def test_json_is_a_list_that_kubectl_reads(ocf: Run) -> None:
@@ -121,6 +136,36 @@ class TestSecrets:
 
     def test_they_are_shown_on_request(self, ocf: Run) -> None:
         assert "hunter2" in ocf(*ONE, "--show-secrets").stdout
+
+
+class TestGeneratedValues:
+    """A value that is generated once has none to show, and a word of ours must not be taken for it."""
+
+    LOGIN = """
+def generating(owner):
+    from ocf.primitives import secret
+    login = secret.Builder({"metadata": {"name": "login", "namespace": "shop"}, "stringData": {"user": "a"}})
+    builder = component.Builder("login", condition_type="LoginReady")
+    return builder.with_resource(login.with_generated("password", fails), writes="create-only").build()
+
+
+def fails(owner):"""
+    ARGUMENTS = ("preview", "shop_operator:generating", "--owner", "owner.yaml")
+
+    @pytest.mark.parametrize("how", [(), ("--output", "json"), ("--show-secrets",), ("--explain",)], ids=" ".join)
+    def test_they_are_shown_as_generated(self, ocf: Run, rewrite: Callable[[str, str], None], how: list[str]) -> None:
+        rewrite("def fails(owner):", self.LOGIN)
+        answer = ocf(*self.ARGUMENTS, *how)
+        assert answer.exit_code == 0
+        (line,) = [line for line in answer.stdout.splitlines() if "password" in line]
+        assert "(generated)" in line
+
+    def test_the_overview_names_the_writes(self, ocf: Run, rewrite: Callable[[str, str], None]) -> None:
+        rewrite("def fails(owner):", self.LOGIN)
+        answer = ocf(*self.ARGUMENTS, "--output", "text")
+        assert [line.split() for line in answer.stdout.splitlines() if "login" in line][1:] == [
+            ["v1/Secret/shop/login", "create-only"]
+        ]
 
 
 class TestData:
@@ -209,3 +254,58 @@ def test_components_of_which_one_is_disabled_may_have_the_same_object(ocf: Run) 
     added = f"\n\ndef both(shop):\n    return [one(shop), {gated}]\n"
     source.write_text(source.read_text(encoding="utf-8") + added, encoding="utf-8")
     assert ocf("preview", "shop_operator:both", "--owner", "owner.yaml").exit_code == 0
+
+
+STORE = """
+from pydantic import BaseModel, SecretStr
+
+from ocf import component
+from ocf.concepts import Data
+from ocf.objects import ObjectKey
+from ocf.primitives import external, secret
+
+PASSWORD = Data[str]("password")
+
+
+class Role(BaseModel):
+    login: bool = True
+    password: SecretStr
+
+
+class Roles(external.Client[Role, Role]):
+    kind = "Role"
+
+    async def read(self, identity):
+        raise AssertionError("a preview must not call out")
+
+    apply = delete = read
+
+
+def one(owner):
+    role = external.Builder(Roles(), name="corner", desired=lambda: Role(password=SecretStr(PASSWORD.require())))
+    role.with_data_guard(PASSWORD).with_targets("eu", "us")
+    login = secret.Builder({"stringData": {"user": "corner"}}).with_generated("password")
+    login.extract_into(PASSWORD, lambda live: live.data["password"])
+    return component.Builder("web", owner=ObjectKey.of(owner)).with_resource(login).with_resource(role).build()
+"""
+
+
+@pytest.mark.promise("external-preview")
+def test_what_is_desired_outside_of_the_cluster_is_shown_and_not_called(ocf: Run) -> None:
+    Path("store.py").write_text(STORE, encoding="utf-8")
+    command = ("preview", "store:one", "--owner", "owner.yaml")
+    failed = ocf(*command)
+    assert failed.exit_code == 2
+    assert "--data password=VALUE" in failed.stderr
+    answer = ocf(*command, "--data", "password=hunter2")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert answer.stdout.count("# outside of the cluster, component web of Shop shop/corner\n") == 2
+    assert "# kind: Role\n" in answer.stdout
+    assert "#   login: true\n" in answer.stdout
+    # `kubectl apply` reads the objects only.
+    assert [each["kind"] for each in load_documents(answer.stdout) if each] == ["Secret"]
+    found = json.loads(ocf(*command, "--data", "password=hunter2", "--output", "json").stdout)
+    assert [each["metadata"]["name"] for each in found["external"]] == ["corner@eu", "corner@us"]
+    assert "hunter2" not in answer.stdout + str(found)
+    table = ocf(*command, "--data", "password=hunter2", "--output", "text").stdout
+    assert "external/Role/corner@eu  managed, outside of the cluster" in table

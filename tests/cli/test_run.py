@@ -42,9 +42,10 @@ def components(shop):
 shops = Operator(name="shops", owner=OwnerType.of(Shop), components=components)
 """
 ENDING: Final = """
-
 import ocf.runtime.operator.run
 import sys
+
+from run_shop.operator import shops
 
 
 async def end(*_, **__):
@@ -120,14 +121,16 @@ async def test_it_reconciles_until_it_is_stopped(folder: Path) -> None:
 
     assert (process.returncode, output) == (0, b"")
     logged = [line for line in error.decode().splitlines() if line]
+    started = "operator shops reconciles Shop of example.com/v1 in all namespaces, with ocf "
+    assert [line["message"].startswith(started) for line in lines_of(error)].count(True) == 1
     assert len(lines_of(error)) == len(logged) > 0, "every line of the log is JSON"
 
 
 async def test_an_error_that_ends_the_operator_is_logged_with_its_place(folder: Path) -> None:
     """One line of JSON, and a status that restarts the container."""
-    (folder / "run_shop" / "operator.py").write_text(f"{SHOP}{ENDING}")
+    (folder / "run_shop" / "ending.py").write_text(ENDING)
     async with cluster_of(folder):
-        process = await start("run_shop")
+        process = await start("run_shop.ending")
         _, error = await process.communicate()
 
     assert process.returncode == 2, error

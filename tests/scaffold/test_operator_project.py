@@ -15,6 +15,7 @@ from ocf.runtime.pod_objects import USER
 from ocf.scaffold import OperatorProject, render_operator
 from ocf.scaffold.operator_project import RESERVED
 
+LINE_LENGTH = 120  # that of the projects' linter
 EVERYTHING = {"cluster_scoped": True, "webhooks": True, "kopf": True, "autoscaling": True}
 
 
@@ -92,7 +93,6 @@ def test_no_kind_hides_a_name_that_the_code_uses() -> None:
     [
         pytest.param("webhooks", "shop_operator/admission.py"),
         pytest.param("webhooks", "tests/test_admission.py"),
-        pytest.param("autoscaling", "shop_operator/autoscaler.py"),
         pytest.param("kopf", "shop_operator/with_kopf.py"),
     ],
 )
@@ -122,6 +122,14 @@ def test_a_name_is_rejected_or_gives_code_that_compiles(name: str, kind: str) ->
         if path.endswith(".py"):
             assert all(part.isidentifier() for part in path.removesuffix(".py").split("/"))
             ast.parse(text)
+
+
+@pytest.mark.parametrize("options", [{}, *({name: True} for name in EVERYTHING), EVERYTHING], ids=list)
+def test_the_longest_names_fit_into_the_lines_of_the_code(options: dict[str, Any]) -> None:
+    longest = rendered(name="a" * 30, kind="K" * 30, **options)
+
+    lines = [(path, line) for path, text in longest.items() if path.endswith(".py") for line in text.splitlines()]
+    assert [(path, line) for path, line in lines if len(line) > LINE_LENGTH] == []
 
 
 @pytest.mark.parametrize("kopf", [False, True])

@@ -8,6 +8,7 @@ from typing import Any
 
 from ocf.autoscaling.explain.rescale_events import RescaleEvent
 from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 
@@ -24,11 +25,22 @@ def read_events(events: Iterable[Manifest]) -> tuple[Manifest, ...]:
     return tuple(sorted((each for each in read if each["at"]), key=lambda each: parse_time(each["at"]), reverse=True))
 
 
-def events_about(events: Iterable[Manifest], kind: str, name: str, namespace: str) -> Iterator[Manifest]:
-    """Yield the events about one object."""
+def events_about(events: Iterable[Manifest], subject: Manifest, namespace: str) -> Iterator[Manifest]:
+    """Yield the events about one object, and not about a former one of its name or one of another group.
+
+    Args:
+        events: Events; what they do not say of their object counts as equal, except for kind and name.
+        namespace: The namespace of the object, which may not name it.
+    """
+    metadata, group = subject["metadata"], split_api_version(subject["apiVersion"])[0]
+    wanted = {"kind": subject["kind"], "name": metadata["name"], "namespace": namespace, "group": group}
+    wanted |= {"uid": metadata["uid"]} if metadata.get("uid") else {}
     for each in events:
         about = each.get("involvedObject") or each.get("regarding") or {}
-        if (about.get("kind"), about.get("name"), about.get("namespace") or namespace) == (kind, name, namespace):
+        said = {name: about.get(name) for name in ("kind", "name")}
+        said |= {name: about[name] for name in ("namespace", "uid") if about.get(name)}
+        said |= {"group": split_api_version(about["apiVersion"])[0]} if about.get("apiVersion") else {}
+        if all(wanted.get(name, value) == value for name, value in said.items()):
             yield each
 
 

@@ -13,7 +13,7 @@ from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory
 from ocf.autoscaling.explain.rescale_events import scaled_up
 from ocf.cli.autoscaler_clients import context_namespace, open_clients
-from ocf.cli.explain.events import creation_time, read_events, rescale_events
+from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
@@ -90,7 +90,7 @@ async def observe(  # noqa: PLR0917 (the options of the command line)
         settings = override_settings(settings, get_field(live, ("spec", "settings")))
         await _note_other_selectors(autoscaler)
         known, snapshot = await collect_history(autoscaler, watch or timedelta(), settings)
-        events = await _events(autoscaler)
+        events = await _events(autoscaler, live)
         known = known._replace(
             created=creation_time(live), scaled_up=scaled_up(rescale_events(events), known.status.last_scale_time)
         )
@@ -145,7 +145,7 @@ async def _note_selector(autoscaler: ObservedAutoscaler, hpa: Manifest) -> None:
         return
 
 
-async def _events(autoscaler: ObservedAutoscaler) -> tuple[Manifest, ...]:
+async def _events(autoscaler: ObservedAutoscaler, live: Manifest) -> tuple[Manifest, ...]:
     """Return the events about the autoscaler, the latest first."""
     key = autoscaler.key
     about = f"involvedObject.kind={key.kind},involvedObject.name={key.name}"
@@ -153,4 +153,4 @@ async def _events(autoscaler: ObservedAutoscaler) -> tuple[Manifest, ...]:
         found = await autoscaler.cluster.list("v1", "Event", ListOptions(namespace=key.namespace, field_selector=about))
     except ApiError:
         return ()
-    return read_events(found.items)
+    return read_events(events_about(found.items, live, key.namespace))

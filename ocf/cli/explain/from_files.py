@@ -122,8 +122,7 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
 
 def _rescales(files: _Files, autoscaler: Manifest) -> Iterator[RescaleEvent]:
     namespace = _namespace(autoscaler) or "default"
-    about = events_about(files.of("Event"), autoscaler["kind"], _name(autoscaler), namespace)
-    return rescale_events(read_events(about))
+    return rescale_events(read_events(events_about(files.of("Event"), autoscaler, namespace)))
 
 
 def _read(paths: Sequence[str], now: datetime | None) -> _Files:

@@ -12,9 +12,8 @@ import click
 
 from ocf.cli.command import Command
 from ocf.cli.controllers import stopped_by_signals
-from ocf.cli.manifest_files import read_manifests
 from ocf.cli.options import traceback_option
-from ocf.cli.serve.controllers import (
+from ocf.cli.serve.controller_options import (
     controller_settings,
     controllers_option,
     nodes_option,
@@ -25,6 +24,7 @@ from ocf.cli.serve.setup import (
     ServeOutput,
     kubeconfig_of,
     kubeconfig_option,
+    load_files,
     output_option,
     port_option,
     print_server,
@@ -100,10 +100,9 @@ class _ServeOptions:
 async def _serve(options: _ServeOptions) -> None:
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving
-    from ocf_server.http.preload import load_manifests
 
     cluster = EmbeddedCluster()
-    await load_manifests(cluster, read_manifests(options.files), field_manager="ocf-serve")
+    await load_files(cluster, options.files, field_manager="ocf-serve")
     control = _LazyControl()
     stop = stopped_by_signals()
     async with (

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -15,14 +15,18 @@ from typing import TYPE_CHECKING
 import click
 
 from ocf.cli.command import Number, OneOf
+from ocf.cli.manifest_files import read_documents
+from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
+    from ocf_server import EmbeddedCluster
     from ocf_server.http.server import HttpServer
 
 __all__ = [
     "ServeOutput",
     "kubeconfig_of",
     "kubeconfig_option",
+    "load_files",
     "output_option",
     "port_option",
     "print_server",
@@ -43,6 +47,24 @@ kubeconfig_option = click.option(
 output_option = click.option(
     "--output", type=OneOf(ServeOutput), default=ServeOutput.TEXT, help="text for people, json for programs."
 )
+
+
+async def load_files(embedded: EmbeddedCluster, files: Iterable[Path], *, field_manager: str) -> None:
+    """Apply the objects of files to an embedded cluster; an error names the file and the line of the object."""
+    from ocf.cli.validate.places import find_place
+    from ocf_server.http.preload import NotAppliedError, load_manifests
+
+    documents = list(read_documents(map(str, files)))
+    for document in documents:
+        if document.manifest is None:
+            raise ConfigError(f"{document.file}: {document.problem}")
+    try:
+        await load_manifests(
+            embedded, [one.manifest for one in documents if one.manifest is not None], field_manager=field_manager
+        )
+    except NotAppliedError as error:
+        (document,) = (one for one in documents if one.manifest is error.manifest)
+        raise ConfigError(f"{document.file}:{find_place(document, '').line}: {error}") from error
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
-from ocf.objects.name_validation import dns_1035_label, dns_subdomain, qualified_name
+from ocf.objects.name_validation import api_group, dns_1035_label, kind_name, qualified_name
 from ocf.scaffold.foreign_kind.decoding import decode_schema, decode_spec
 from ocf.scaffold.foreign_kind.names import module_name
 
@@ -61,9 +61,7 @@ class ForeignKind:
 
     def _problems(self) -> Iterator[str]:
         """Yield what the API server rejects; the code that is generated has these names in it."""
-        yield from _named("spec.group", self.group, dns_subdomain(self.group))
-        if "." not in self.group:
-            yield f"spec.group: {self.group!r}: should be a domain with at least one dot"
+        yield from _named("spec.group", self.group, api_group(self.group))
         yield from _named("spec.versions[].name", self.version, dns_1035_label(self.version))
         yield from _named("spec.names.kind", self.kind, _kind_problems(self.kind))
         if self.ready:
@@ -181,7 +179,7 @@ def _named(field: str, value: str, problems: Sequence[str]) -> Iterator[str]:
 
 def _kind_problems(kind: str) -> list[str]:
     # The API server checks the lower case of the kind, to which also a sign outside of ASCII may lead: U+212A is a k.
-    return dns_1035_label(kind.lower()) if kind.isascii() else ["must consist of characters of ASCII"]
+    return kind_name(kind) if kind.isascii() else ["must consist of characters of ASCII"]
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:

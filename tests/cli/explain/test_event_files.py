@@ -20,7 +20,7 @@ HALF: Final = {"type": "Utilization", "averageUtilization": 50}
 HPA: Final[dict[str, Any]] = {
     "apiVersion": "autoscaling/v2",
     "kind": "HorizontalPodAutoscaler",
-    "metadata": {"name": "web", "namespace": "shop"},
+    "metadata": {"name": "web", "namespace": "shop", "uid": "1"},
     "spec": {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "maxReplicas": 20,
@@ -87,6 +87,22 @@ def bounds(folder: Path, *events: dict[str, Any]) -> tuple[int, int]:
         ),
         pytest.param(
             [core(UP, lastTimestamp=SCALED, involvedObject={**ABOUT, "namespace": "b"})], (5, 9), id="another namespace"
+        ),
+        pytest.param([core(UP, lastTimestamp=SCALED, involvedObject={**ABOUT, "uid": "1"})], (5, 7), id="with the uid"),
+        pytest.param(
+            [core(UP, lastTimestamp=SCALED, involvedObject={**ABOUT, "uid": "2"})],
+            (5, 9),
+            id="a former HPA of the name",
+        ),
+        pytest.param(
+            [modern(UP, deprecatedLastTimestamp=SCALED, regarding={**ABOUT, "apiVersion": "autoscaling/v1"})],
+            (5, 7),
+            id="in another version",
+        ),
+        pytest.param(
+            [modern(UP, deprecatedLastTimestamp=SCALED, regarding={**ABOUT, "apiVersion": "example.com/v2"})],
+            (5, 9),
+            id="an HPA of another group",
         ),
         pytest.param([core(UP, lastTimestamp="2026-01-31T11:00:00Z")], (5, 9), id="an earlier one"),
         pytest.param([core(UP)], (5, 9), id="without a time"),

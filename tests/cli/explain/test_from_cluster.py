@@ -183,7 +183,7 @@ def test_the_range_is_what_the_status_permits(shop: Shop, able: str, least: int,
 
 
 def test_the_last_status_and_events_of_the_controller_are_shown(shop: Shop) -> None:
-    event = {
+    event: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": "web.1", "namespace": "shop"},
@@ -198,7 +198,13 @@ def test_the_last_status_and_events_of_the_controller_are_shown(shop: Shop) -> N
         "metadata": {"name": "b.1", "namespace": "shop"},
         "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop"},
     }
-    asyncio.run(shop.create(event, other))
+    # An autoscaler that is created again is another one: https://github.com/apache/flink-kubernetes-operator/pull/261.
+    former = {
+        **event,
+        "metadata": {"name": "web.0", "namespace": "shop"},
+        "involvedObject": {**event["involvedObject"], "uid": "former"},
+    }
+    asyncio.run(shop.create(event, other, former))
     asyncio.run(shop.status(status_of("ReadyForNewScale", scaled=NOON - timedelta(minutes=30))))
     text = shown("web", "-n", "shop")
     assert "Last scaled: 2026-01-31 11:30:00 UTC." in text

@@ -91,6 +91,7 @@ def run_tests(folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_tests_of_new_kinds_pass(folder: Path) -> None:
     manifests = [definition(ready="Working"), definition("Disk"), {"kind": "List", "items": []}]
     text = "---\n".join(map(dump_document, manifests))

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
+from ocf.scaffold import OperatorProject, render_operator
 from ocf.testing.envtest.fixtures import REQUIRE
 from tests.once import TYPES, locked
 
@@ -38,6 +39,20 @@ FILES: Final = {
 """Some of the files that every project has."""
 FULL: Final = ("everything", "nothing")
 """Projects whose own tests and types are checked, too."""
+LINES: Final = {"everything": 300, "nothing": 200}
+"""The most lines of Python that a project has, tests included: its author has to read all of them."""
+BREAKS: Final = [
+    pytest.param("operator.py", ".suspend(owner.spec.suspended)", ".suspend(False)", id="no suspension"),
+    pytest.param("operator.py", ".with_prune()", "", id="no pruning"),
+    pytest.param("operator.py", '">= 1.1.0"', '">= 1.0.0"', id="another version gate"),
+    pytest.param("operator.py", "{owner.spec.greeting}", "{owner.spec.version}", id="another text"),
+    pytest.param("operator.py", '"maxReplicas": owner.spec.max_replicas', '"maxReplicas": 0', id="another range"),
+    pytest.param("operator.py", "gated_by=scaled", "gated_by=BooleanGate(True)", id="an autoscaler for all"),
+    pytest.param("operator.py", '"name": owner.metadata.name}', '"name": "other"}', id="a name of nothing"),
+    pytest.param("model.py", 'default="1.1.0"', "default=1.1", id="a default of another type"),
+    pytest.param("admission.py", ") < Version", ") > Version", id="upgrades are rejected"),
+    pytest.param("admission.py", "owner.spec.greeting or f", "f", id="no greeting of the user"),
+]
 
 
 def new(name: str, *arguments: str, code: int = 0) -> str:
@@ -75,6 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_projects_pass_their_own_checks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, since writing the projects takes most of its time."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -90,6 +106,46 @@ def test_projects_pass_their_own_checks(folder: Path, monkeypatch: pytest.Monkey
             assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=folder / name)
         passed = program("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=folder / name)
         assert " passed, 1 skipped" in passed, "only the test on a real API server is skipped"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with all options, whose tests pass."""
+    made = tmp_path_factory.mktemp("new") / "everything"
+    options = [option for option, wanted in zip(OPTIONS, PROJECTS[made.name], strict=True) if wanted]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        new(made.name, *options, f"--directory={made}")
+    return made
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("file", "code", "wrong"), BREAKS)
+def test_the_tests_of_a_project_find_a_fault_of_its_code(project: Path, file: str, code: str, wrong: str) -> None:
+    """Authors delete tests that run nothing of theirs, or are misled by them.
+
+    Reported as https://github.com/kubernetes-sigs/kubebuilder/issues/823 and
+    https://github.com/kubernetes-sigs/kubebuilder/issues/1935.
+    """
+    path = project / project.name / file
+    right = path.read_text(encoding="utf-8")
+    assert code in right
+    try:
+        path.write_text(right.replace(code, wrong), encoding="utf-8")
+        with pytest.raises(AssertionError, match=r"^pytest (.|\n)*(failed|error)"):
+            program("pytest", "-qx", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=project)
+    finally:
+        path.write_text(right, encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_project_is_short(name: str) -> None:
+    full = name == "everything"
+    project = OperatorProject(name=name, cluster_scoped=full, webhooks=full, kopf=full, autoscaling=full)
+    files = render_operator(project, requirement="ocf", locks={})
+
+    lines = sum(text.count("\n") for path, text in files.items() if path.endswith(".py"))
+    assert 0 < lines <= LINES[name]
 
 
 def files_of(folder: Path) -> set[str]:

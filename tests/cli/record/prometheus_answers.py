@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from aiohttp import web
 
 from ocf.objects import Manifest
-from tests.support import stop_server
+from tests.support import serving_locally
 
 __all__ = ["DATA", "FAILING", "PATH", "Answer", "Ask", "PrometheusStub", "Question", "hpa", "load", "save"]
 
@@ -68,14 +68,8 @@ class PrometheusStub:
         """Serve for the duration of a block."""
         application = web.Application()
         application.router.add_post(PATH, self._answer)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with serving_locally(application) as self.url:
             yield self
-        finally:
-            await stop_server(runner)
 
     async def _answer(self, request: web.Request) -> web.Response:
         form = await request.post()

@@ -149,9 +149,9 @@ def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")
     assert error_of("--load", str(tmp_path / "none")) == (
-        f"error: {tmp_path / 'none'} cannot be read: No such file or directory\n"
+        f"error: {tmp_path / 'none'}: cannot be read: No such file or directory\n"
     )
-    assert error_of("--load", str(broken)).startswith(f"error: {broken}: document 1: line ")
+    assert error_of("--load", str(broken)).startswith(f"error: {broken}: line ")
     assert "error: unknown fault" in error_of("--fault", "conflit")
     assert "error: --nodes has no effect without --controllers" in error_of("--nodes", "2")
     assert error_of("--kubeconfig", str(tmp_path / "none" / "config")) == (

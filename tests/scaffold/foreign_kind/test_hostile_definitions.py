@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
@@ -303,20 +303,17 @@ JUNK: Final = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=400)
 @given(st.sampled_from(PLACES), JUNK)
 @example(("spec", "versions", 0, "name"), f'v1")\n{CODE}\n("')
 def test_any_value_at_any_field_gives_an_error_or_harmless_code(path: tuple[Step, ...], value: object) -> None:
     assert_harmless(with_value(path, value))
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.sampled_from(NAMES), ANY_TEXT)
 def test_any_name_of_a_field_gives_an_error_or_harmless_code(path: tuple[Step, ...], name: str) -> None:
     assert_harmless(with_name(path, name))
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(ANY_TEXT, min_size=1, max_size=4), st.sampled_from(["", "    "]))
 def test_no_text_ends_its_docstring(parts: list[str], indent: str) -> None:
     text = "\n".join(docstring(parts, indent))

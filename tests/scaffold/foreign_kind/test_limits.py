@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -233,7 +233,6 @@ LIMITS: Final = st.fixed_dictionaries(
 TYPES: Final = st.sampled_from([INTEGER, NUMBER, TEXT, LIST, MAP, {"type": "boolean"}, ANYTHING])
 
 
-@settings(deadline=None, max_examples=200)
 @given(TYPES, LIMITS, st.lists(LIMITS, max_size=2))
 @example(INTEGER, {"multipleOf": 0}, [])
 @example(INTEGER, {"minimum": 0.5}, [])

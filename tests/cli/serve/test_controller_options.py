@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from ocf.cli.serve.controllers import controller_settings
+from ocf.cli.serve.controller_options import controller_settings
 from ocf.errors import ConfigError
 from ocf_server import ControllerSettings
 
