@@ -39,6 +39,7 @@ class Durations:
             seconds: The duration; a negative one, after a clock was set back, counts as 0.
         """
         known = max(seconds, 0.0)
+        # Left: Prometheus's bounds are inclusive.
         self._counts[bisect_left(self._bounds, known)] += 1
         self.total += known
 

@@ -20,6 +20,8 @@ __all__ = ["ControllerPod", "access_manifests", "controller_manifests"]
 
 _PORT: Final = 8080
 _PORT_NAME: Final = "http"
+# Running reconciles end first, and one that waits for several slow responses (ten seconds each) may need more than the
+# default of 30 s.
 _GRACE_PERIOD: Final = 40
 
 
@@ -58,6 +60,7 @@ def controller_manifests(name: str, namespace: str, needed: Iterable[PolicyRule]
     deployment: Manifest = {
         "replicas": pod.replicas,
         "selector": {"matchLabels": labels},
+        # A rolling update starts the new pod before the old one has ended.
         **({"strategy": {"type": "Recreate"}} if pod.alone else {}),
         "template": {"metadata": {"labels": labels}, "spec": _pod_spec(name, labels, pod)},
     }

@@ -27,6 +27,7 @@ def pod_namespace(default: str = "default", *, file: Path = _NAMESPACE_FILE) -> 
     """Return the namespace of the pod in which the process runs."""
     try:
         return file.read_text(encoding="utf-8").strip() or default
+    # Outside of a cluster there is no such file.
     except OSError:
         return default
 

@@ -89,6 +89,9 @@ def to_int32(number: float) -> int:
         >>> to_int32(-1.5), to_int32(3e9)
         (-1, -2147483648)
     """
+    # What is out of range is up to the processor in Go; amd64 (CVTTSD2SL) gives the smallest integer, also for NaN,
+    # which no comparison lets through here either. The bounds are those of the truncated number, so -2147483648.9 is
+    # within them.
     return int(number) if -_INT32_END - 1 < number < _INT32_END else _INT32_MIN
 
 

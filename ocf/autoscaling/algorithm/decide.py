@@ -40,6 +40,7 @@ def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
     """
     behavior = autoscaler.behavior
     down = up = settings.tolerance
+    # Each direction alone may replace the controller's setting (horizontal.go, tolerancesForHpa).
     if behavior is not None and settings.features.configurable_tolerance:
         down = down if behavior.down.tolerance is None else behavior.down.tolerance
         up = up if behavior.up.tolerance is None else behavior.up.tolerance
@@ -106,6 +107,8 @@ class _Sync:
 
     def decide(self) -> Decision:
         scale = self.snapshot.scale
+        # The controller parses the group version before it asks for the Scale, so this error wins over an unreadable
+        # scale.
         if self.autoscaler.api_version.count("/") > 1:
             message = f"unexpected GroupVersion string: {self.autoscaler.api_version}"
             return self._scale_unreadable(
@@ -116,6 +119,8 @@ class _Sync:
             return self._scale_unreadable(scale.message, SyncError("spec" if scale.spec else "internal", error))
         message = "the HPA controller was able to get the target's current scale"
         self.builder.set("AbleToScale", "True", "SucceededGetScale", message)
+        # Before the early exits: a workload that is disabled or out of range gets its first recommendation as well
+        # (horizontal.go, recordInitialRecommendation). See kubernetes/kubernetes#68826 for what went wrong without one.
         self.history = self.history.with_first_recommendation(scale.replicas, self.history_now)
         rule = rule_for_scale(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
         if rule is None:
@@ -130,12 +135,15 @@ class _Sync:
         sentence = f"the HPA controller was unable to get the target's current scale: {message}"
         self.builder.set("AbleToScale", "False", "FailedGetScale", sentence)
         before = self.snapshot.status
+        # The controller changes nothing but the condition: current and desired replicas stay those of an earlier sync.
         status = before._replace(conditions=self.builder.conditions)
         trace = self._early_exit_trace(None, before.desired_replicas, Rule.UNREADABLE, problem=message)
         return self._decision(before.desired_replicas, status, trace, error=error)
 
     def _scaling_disabled(self) -> Decision:
         self.builder.set("ScalingActive", "False", "ScalingDisabled", MESSAGES[Rule.DISABLED])
+        # A condition that was left behind when the gate was switched off would permit to scale from zero once it is on
+        # again.
         if self.settings.features.remembered_zero and not self.settings.features.scale_to_zero:
             self.builder.remove("ScaledToZero")
         trace = self._early_exit_trace(0, 0, Rule.DISABLED)
@@ -146,6 +154,7 @@ class _Sync:
         return self._rescale(current, desired, reason=MESSAGES[rule], trace=trace)
 
     def _scale_by_metrics(self, scale: Scale) -> Decision:
+        # An invalid selector ends the sync without the status of a single metric, unlike failed metrics.
         problem = self._selector_problem(scale.selector)
         if problem:
             return self._no_proposal(scale.replicas, problem, None)
@@ -162,6 +171,8 @@ class _Sync:
     def _selector_problem(self, text: str) -> str:
         """Set the conditions for an unusable selector, and return the problem; empty if the selector is usable."""
         if not text:
+            # Event and condition differ in reason and text (horizontal.go, validateAndParseSelector); the condition has
+            # no reason of its own for a missing selector.
             self.builder.warn("SelectorRequired", "selector is required")
             message = "the HPA target's scale is missing a selector"
             self.builder.set("ScalingActive", "False", "InvalidSelector", message)
@@ -172,6 +183,8 @@ class _Sync:
             problem = f"couldn't convert selector into a corresponding internal selector object: {selector}"
         elif others := self._overlapping_hpas():
             reason, namespace = "AmbiguousSelector", self.autoscaler.namespace
+            # From 1.37 the controller names two of them; before, all, in the random order of a Go map. Sorted, the
+            # message of an unchanged cluster does not change.
             shown = 2 if self.settings.features.causes_kept else None
             names = sorted({*others, self.autoscaler.name})[:shown]
             named = " ".join(f"{namespace}/{name}" for name in names)
@@ -190,6 +203,7 @@ class _Sync:
 
     def _set_metric_conditions(self, found: Combination) -> None:
         failure = found.first_failure
+        # One event per failed metric, also if others succeed: the condition below names only the first failure.
         for outcome in found.outcomes if failure is not None else ():
             if isinstance(outcome.result, Failure):
                 self.builder.warn(outcome.result.reason, outcome.result.message)
@@ -203,6 +217,8 @@ class _Sync:
     def _no_proposal(self, current: int, problem: str, found: Combination | None) -> Decision:
         """Return the decision of a sync in which no metric made a usable proposal."""
         self.builder.warn("FailedComputeMetricsReplicas", problem)
+        # `desiredReplicas` and `lastScaleTime` stay as they were read; only the current replicas and the metrics are
+        # new (horizontal.go, setCurrentReplicasAndMetricsInStatus).
         desired = self.snapshot.status.desired_replicas
         target = self.autoscaler.reference
         error = f"failed to compute desired number of replicas based on listed metrics for {target}: {problem}"
@@ -218,9 +234,13 @@ class _Sync:
 
     def _scale_to_proposal(self, current: int, proposed: int, found: Combination) -> Decision:
         """Stabilize and limit the proposal of the metrics, and decide by the result."""
+        # The controller starts from 0 desired replicas and takes a proposal only if it is larger: a negative metric
+        # value proposes less than nothing.
         wanted = max(0, proposed)
         held, limit = self._normalize(current, wanted)
         desired = limit.replicas
+        # With a `behavior` the minimum limits only scaling down, so a raised `minReplicas` needs this on the way up
+        # from zero.
         raised = current == 0 and self._is_below_minimum(desired)
         if raised:
             desired = self.autoscaler.minimum
@@ -229,11 +249,14 @@ class _Sync:
         )
         error = SyncError(self._error_kind(found), found.error, ended=False) if found.error else None
         if desired != current:
+            # From the proposal, before stabilization and limits, as in reconcileAutoscaler: "All metrics below target"
+            # may well stand in the event of a scale-up to an earlier, higher recommendation.
             reason = rescale_reason(found.name, wanted, current)
             if raised:
                 reason = reason or MESSAGES[Rule.BELOW_MINIMUM]
             metrics = _metric_statuses(found)
             return self._rescale(current, desired, reason=reason, trace=trace, metrics=metrics, error=error)
+        # `desiredReplicas` repeats the current replicas, not the proposal that stabilization held back.
         status = self._status(current, current, _metric_statuses(found))
         return self._decision(current, status, trace, error=error)
 
@@ -252,6 +275,8 @@ class _Sync:
             self.builder.set("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
         else:
             self.builder.set("AbleToScale", "True", held.rule, MESSAGES[held.rule])
+        # Compared with the stabilized number, not with the proposal: stabilization alone does not make `ScalingLimited`
+        # true.
         changed = "True" if limit.replicas != limit.wanted else "False"
         self.builder.set("ScalingLimited", changed, limit.rule, MESSAGES[limit.rule])
         return held, limit
@@ -267,6 +292,7 @@ class _Sync:
         error: SyncError | None = None,
     ) -> Decision:
         builder = self.builder
+        # Kept because the API server may still reject the write; what follows describes a rescale that succeeded.
         pending = PendingRescale(
             reason=reason, conditions=builder.conditions, events=tuple(builder.events), history=self.history
         )
@@ -282,6 +308,8 @@ class _Sync:
             return
         if not self.settings.features.scale_to_zero:
             self.builder.remove("ScaledToZero")
+        # The controller's own mark, set anew by every rescale: only with it does a later sync scale up from zero.
+        # Without it, 0 replicas mean that a user has switched the workload off.
         elif current > 0 and desired == self.autoscaler.minimum == 0 and self.autoscaler.has_podless_metric:
             self.builder.set("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the workload to zero")
         else:

@@ -103,6 +103,8 @@ class Decision(NamedTuple):
             "FailedRescale", f"New size: {self.desired}; reason: {self.pending_rescale.reason}; error: {message}"
         )
         return self._replace(
+            # Current replicas and metrics are new, but the status does not claim a number of replicas that was not
+            # written.
             status=self.status._replace(
                 desired_replicas=before.desired_replicas,
                 last_scale_time=before.last_scale_time,
@@ -127,6 +129,8 @@ class Decision(NamedTuple):
         position = len(events) - bool(events and events[-1].reason == "FailedComputeMetricsReplicas")
         events.insert(position, HpaEvent("Warning", "FailedUpdateStatus", message))
         error = self.error
+        # A partial metric failure is replaced by this error, as in reconcileAutoscaler; after an error that ended the
+        # sync the controller only logs it.
         if error is None or not error.ended:
             name = self.snapshot.autoscaler.name
             error = SyncError("internal", f"failed to update status for {name}: {message}")

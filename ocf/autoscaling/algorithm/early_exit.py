@@ -49,6 +49,7 @@ def rule_for_scale(
     Args:
         autoscaler: The autoscaler; its API version is valid.
     """
+    # Zero is tested first: below the minimum otherwise, it would be scaled up although a user has switched it off.
     if scale.replicas == 0:
         return None if _may_scale_from_zero(autoscaler, conditions, settings.features) else Rule.DISABLED
     if scale.replicas > autoscaler.maximum:
@@ -63,6 +64,9 @@ def was_scaled_to_zero_by_us(conditions: Iterable[HpaCondition], features: Featu
 
 
 def _may_scale_from_zero(autoscaler: Autoscaler, conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
+    # Until 1.35 nothing records who scaled to zero, so `minReplicas: 0` alone decides, and a user's zero does not last.
     if not features.remembered_zero:
         return autoscaler.minimum == 0
+    # With a minimum that was raised since, the workload comes back even without a metric that works without pods: the
+    # minimum itself is the reason (horizontal.go, shouldComputeMetricsForZeroReplicas).
     return was_scaled_to_zero_by_us(conditions, features) and (autoscaler.minimum != 0 or autoscaler.has_podless_metric)

@@ -87,9 +87,13 @@ class History(NamedTuple):
             behavior: The behavior of the autoscaler.
             now: Time of the sync.
         """
+        # The controller stores no event that nothing reads. So the first sync after a `behavior` is added knows no
+        # changes.
         if behavior is None:
             return self
         ups, downs = self.scale_ups, self.scale_downs
+        # The period is that of this direction's own policies, although the policies of both directions count both
+        # lists: a scale-down that only a longer scale-up period still needs may be overwritten (storeScaleEvent).
         if change > 0:
             ups = add_scale_event(ups, change, longest=behavior.up.longest_period, now=now)
         else:
@@ -102,6 +106,8 @@ def window_start(now: datetime, period: timedelta) -> datetime:
     try:
         return now - period
     except OverflowError:
+        # Python's dates begin with the year 1. Only the API server limits windows and periods, so a file may have
+        # longer ones.
         return ZERO_TIME
 
 
@@ -140,6 +146,8 @@ def add_scale_event(
         return (new,)
     start = window_start(now, longest)
     marked = [event._replace(outdated=True) if event.at < start else event for event in events]
+    # Once outdated, an entry stays so, even if a longer period in the spec makes it count again. The last one is taken,
+    # because the controller's loop remembers the last match.
     free = [position for position, event in enumerate(marked) if event.outdated]
     if free:
         marked[free[-1]] = new

@@ -243,6 +243,8 @@ def _policy(policy: Manifest) -> ScalingPolicy:
 def _as_double(quantity: Quantity) -> float:
     """Return a quantity as a double as the controller does: digits times a power of ten, rounded twice."""
     digits, power = quantity.nano, -_NANO_DIGITS
+    # AsApproximateFloat64 multiplies the stored digits by a power of ten: 350m is 350 * 1e-3, 0.35000000000000003, and
+    # a ratio of 1.35 is compared with that.
     while digits and digits % _STEP == 0:
         digits //= _STEP
         power += _DIGITS_OF_STEP

@@ -151,11 +151,15 @@ def choose_proposal(
         if isinstance(result, Failure):
             first_failure = first_failure or result
             failed += 1
+        # 0 stands for "no proposal yet" as in computeReplicasForMetrics, so of metrics that all propose 0 the last is
+        # chosen.
         elif best == 0 or result.replicas > best:
             best, chosen = result.replicas, position
     error = "" if metrics else "there is no metric"
     if first_failure:
         error = f"invalid metrics ({failed} invalid out of {len(metrics)}), first error is: {first_failure.error}"
+    # The current replicas suffice to go on: holding the size needs no complete metrics, shrinking does. The failure is
+    # still the error of the sync.
     if failed >= len(metrics) or (failed and best < inputs.current):
         return Combination(tuple(outcomes), first_failure=first_failure, error=error)
     return Combination(tuple(outcomes), chosen, best, first_failure, error)
@@ -166,6 +170,8 @@ def _resource(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _n
     whole = metric.type == "Resource"
     subject = f"{resource} resource" if whole else f"{metric.container} container"
     reason = "FailedGetResourceMetric" if whole else "FailedGetContainerResourceMetric"
+    # Checked for the raw value first and the utilization last, so with both (which the API server rejects) the raw
+    # value applies.
     if target.average is None and target.utilization is None:
         kind = "neither an average utilization target nor an average value (usage) target was set"
         return _failed(metric, reason, f"invalid resource metric source: {kind}", subject)
@@ -187,6 +193,7 @@ def _resource(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _n
         name = f"{resource} resource"
     else:
         name = f"{resource} {'' if whole else 'container '}resource utilization (percentage of request)"
+    # Until 1.33 amounts of memory have decimal suffixes in the status.
     binary = inputs.settings.features.binary_memory
     status = MetricStatus(metric, result.utilization, result.measured, None, binary)
     return MetricOutcome(metric, name, result, status)
@@ -213,6 +220,7 @@ def _object(metric: Metric, values: MetricValues, inputs: CalculatorInputs, name
     kind = described.get("kind") or ""
     if metric.selector_error:
         return _failed(metric, reason, metric.selector_error, subject)
+    # Only this source goes by `target.type`; the others take whichever amount is set.
     per_pod = target.type == "AverageValue" and target.average is not None
     if not per_pod and not (target.type == "Value" and target.value is not None):
         message = "invalid object metric source: neither a value target nor an average value target was set"
@@ -228,6 +236,8 @@ def _object(metric: Metric, values: MetricValues, inputs: CalculatorInputs, name
         return _failed(metric, reason, message, subject, prefix)
     if per_pod:
         found = from_total_per_pod(inputs, series[0], target.average or 0)
+        # The controller calls it an external metric (computeStatusForObjectMetric), and users search events for that
+        # text.
         name = f"external metric {metric.name}({format_selector(metric.selector)})"
         shown = (
             metric if inputs.settings.features.described_object_kept else replace(metric, described_object=_NO_OBJECT)

@@ -50,6 +50,7 @@ def read_resource(items: Sequence[Manifest], resource: str, container: str = "")
     samples: dict[str, Sample] = {}
     for item in entries(items, "items", "PodMetricsList"):
         containers = entries(item.get("containers"), "containers", "PodMetrics", _name(item, "metadata"))
+        # Without the named container a pod has no sample; older controllers failed the whole metric.
         chosen = [each for each in containers if container in {"", each.get("name")}]
         value = _total_usage(chosen[:1] if container else chosen, resource)
         if value is not None:
@@ -120,6 +121,8 @@ def _total_usage(containers: Sequence[Manifest], resource: str) -> int | None:
     total = 0
     for each in containers:
         usage = (each.get("usage") or {}).get(resource)
+        # A sum without one container would look like a pod that needs less than it does (getPodMetrics gives up as
+        # well).
         if usage is None:
             return None
         milli = Quantity.parse(usage).milli
@@ -139,6 +142,7 @@ def _value(item: Manifest) -> int:
 
 def _instant(item: Manifest) -> datetime:
     written = item.get("timestamp")
+    # Never recent enough: a cpu sample without a time does not count while its pod is initialized.
     return ZERO_TIME if written is None else parse_time(written)
 
 

@@ -59,6 +59,8 @@ def normalize(
     if behavior is None:
         held = stabilize(wanted, known, window=window, now=now)
         return held, apply_limits(current, held.replicas, minimum=minimum, maximum=maximum, settings=settings)
+    # Only the window for scaling down has a flag of the controller behind it; the API server's default for this one is
+    # 0.
     up_window = behavior.up.window or timedelta()
     held = stabilize_with_behavior(wanted, current, known, up_window=up_window, down_window=window, now=now)
     limit = apply_behavior_limits(

@@ -97,6 +97,8 @@ class Pod:
 
     def __post_init__(self) -> None:
         ready = self.ready
+        # `Unknown` is not `False`: a pod on an unreachable node keeps its sample (groupPods compares with
+        # ConditionFalse).
         unsettled = self.deleted or self.phase in _UNSETTLED or ready is None or ready.status == "False"
         object.__setattr__(self, "settled_since", None if unsettled else self.started)
         object.__setattr__(self, "requests", _sum_requests(self.running_containers))
@@ -153,6 +155,7 @@ def _sum_requests(containers: Sequence[Container]) -> Mapping[str, int]:
     return {
         resource: sum((each[resource] for each in others), amount)
         for resource, amount in first.items()
+        # A sum over some containers would make the utilization of the pod look higher than it is.
         if all(resource in each for each in others)
     }
 

@@ -85,6 +85,8 @@ def group_pods(
             ready += 1  # nearly every pod
             continue
         phase, sample = pod.phase, samples.get(name)
+        # In the order of groupPods: a deleted pod is ignored even while it is pending, and a pending one is unready,
+        # not missing, whether or not it has a sample.
         if pod.deleted or phase == "Failed":
             ignored.append(name)
         elif phase == "Pending":
@@ -105,13 +107,18 @@ def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> b
     after the pod became ready. Later it holds only if the pod is not ready and never was.
     """
     condition, started = pod.ready, pod.started
+    # The kubelet has not reported yet. So the pod cannot have been ready.
     if condition is None or started is None:
         return True
     status, since = condition
+    # An instant exactly at the limit is past it, because Go's `After` is strict.
     if now - started >= settings.cpu_initialization_period:
         if status != "False":
             return False
+        # The condition of a pod that never was ready changed last when the kubelet created it, shortly after the start;
+        # one that changed later was ready in between, and its usage is real.
         return (since or ZERO_TIME) - started < settings.initial_readiness_delay
+    # A window that began before the pod became ready has the cpu of its start in it (kubernetes/kubernetes#29989).
     return status == "False" or sample.at - (since or ZERO_TIME) < sample.window
 
 

@@ -34,9 +34,13 @@ def pod_requests(
         {'web-0': 250}
     """
     amounts: dict[str, int] = {}
+    # Pods that are ignored or unready are included: calculateRequests gets the list before groups are taken off it, so
+    # one foreign pod without a request fails the metric (kubernetes/kubernetes#79365).
     for pod in pods:
         if container:
             found = _of_container(pod, resource, container, required=container_required)
+        # Requests for the whole pod are no measure for one of its containers (KEP-2837), so a named container comes
+        # first.
         elif pod_level and pod.pod_level is not None:
             found = _of_pod(pod, pod.pod_level, resource)
         else:
@@ -56,6 +60,7 @@ def _of_container(pod: Pod, resource: str, container: str, *, required: bool) ->
         if each.name == container:
             amount = each.requests.get(resource)
             return _missing(pod, resource, each) if amount is None else amount
+    # 0 is what the sum over no container gave; it raised the utilization by the pod's usage.
     return Unavailable(f"container {container} not found in Pod {pod.name}") if required else 0
 
 
@@ -87,6 +92,8 @@ def _effective_request(pod: Pod, resource: str) -> int | None:
         return None
     running = sum(each.requests.get(resource, 0) for each in pod.containers)
     sidecars = peak = 0
+    # An init container runs beside the sidecars that were started before it, so the order in the list matters
+    # (PodRequests in k8s.io/component-helpers/resource).
     for each in pod.init_containers:
         amount = each.requests.get(resource, 0)
         peak = max(peak, sidecars + amount)

@@ -49,6 +49,8 @@ def format_selector(selector: Manifest | None) -> str:
         '&LabelSelector{MatchLabels:map[string]string{queue: mail,},MatchExpressions:[]LabelSelectorRequirement{},}'
     """
     if selector is None:
+        # How Go prints a nil pointer with %v inside of this text: without the angle brackets of fmt, from the generated
+        # String.
         return "nil"
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(map(_expression, selector.get("matchExpressions") or ()))

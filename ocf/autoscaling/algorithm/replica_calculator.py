@@ -70,6 +70,8 @@ class Tolerances(NamedTuple):
             return False
         if self.by_bounds:
             return 1.0 - self.down <= value <= 1.0 + self.up
+        # Not the same at the ends: 1.0 - 0.9 is 0.09999999999999998 and tolerated by 0.1, as is 0.9 by the lower bound,
+        # while abs(1.0 - 1.1) is 0.10000000000000009 and 1.1 only by the upper bound.
         return abs(1.0 - value) <= self.down
 
     def __str__(self) -> str:
@@ -154,6 +156,7 @@ def from_utilization(
     )
     if isinstance(requests, Unavailable):
         return requests
+    # The requests of pods without a sample do not count: GetResourceUtilizationRatio skips these pods.
     if kept.keys() == requests.keys():  # as usual: every pod has a sample that counts
         requested = sum(requests.values())
     else:
@@ -191,6 +194,7 @@ def utilization_of_totals(
         samples: Number of counted samples, with those of unknown pods.
         requests: Thousandths by pod name; those of the missing and the unready pods are used.
     """
+    # After grouping and requests, as in GetResourceReplicas: of several problems the first one is what users see.
     if not requested:
         return _NO_REQUESTS
     utilization = _percent(usage, requested)
@@ -244,6 +248,8 @@ def average_of_totals(
     first = ratio(average, target)
     filled = counted = None
     if _has_gaps(groups, first):
+        # Exactly the target for each missing pod on the way down, and nothing on the way up: either way it only weakens
+        # the change (calcPlainMetricReplicas).
         filled_usage = saturate64(usage + target * len(groups.missing)) if first < 1.0 else usage
         counted = samples + len(_pods_to_fill_in(groups, first))
         filled = ratio(divide(filled_usage, counted), target)
@@ -267,6 +273,8 @@ def from_total(
         ready: Number of pods that are running and ready; None counts them.
     """
     first = ratio(total, target)
+    # No pod is ready, so the ratio itself is the proposal: one replica serves one target value. A tolerated ratio must
+    # not keep the workload at zero.
     if inputs.current == 0:
         return Calculation(replicas=saturating_ceil32(first), rule=Rule.FROM_ZERO, ratio=first, measured=total)
     if first in inputs.tolerances:
@@ -289,10 +297,13 @@ def from_total_per_pod(inputs: CalculatorInputs, total: int, target: int) -> Cal
         total: The measured value, thousandths.
         target: Thousandths per replica.
     """
+    # `status.replicas`, unlike all other targets: the controller divides by the pods that exist
+    # (GetExternalPerPodMetricReplicas). With 0 of them the ratio is infinite or NaN, so never tolerated.
     first = ratio(total, float(target) * float(inputs.observed))
     replicas, rule = inputs.observed, Rule.WITHIN_TOLERANCE
     if first not in inputs.tolerances:
         replicas, rule = saturating_ceil32(ratio(total, target)), Rule.TOTAL
+    # Not divided, as in GetExternalPerPodMetricReplicas: such a total is the cap of a sum that has overflowed.
     measured = INT64_MAX if float(total) >= _INT64_END else ceil64(ratio(total, inputs.observed))
     return Calculation(replicas=replicas, rule=rule, ratio=first, measured=measured)
 
@@ -307,6 +318,7 @@ def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
     total = 0
     for value in values:
         total += value
+        # From 1.34 the controller detects an overflow by the sign, and takes a sum of negative values for one.
         if total > INT64_MAX or (per_pod and total < 0):
             return INT64_MAX
     return saturate64(total)
@@ -334,6 +346,7 @@ def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:
     """Return the pods that are counted without a sample, depending on the direction of the first result."""
     if first > 1.0:
         return (*groups.missing, *groups.unready)
+    # At exactly 1 neither direction can be weakened, so missing pods are not counted at all.
     return groups.missing if first < 1.0 else ()
 
 
@@ -350,6 +363,8 @@ def _filled_utilization(
 ) -> float | None:
     """Return the ratio after filling in; None if the pods request nothing."""
     if first < 1.0:
+        # All of its request, or the target where that is higher: with a target of 150 percent, a pod that is filled in
+        # with 100 would support the scale-down.
         share = max(_FULL, target)
         usage = saturate64(usage + sum(divide(requests[name] * share, _FULL) for name in groups.missing))
     total = saturate64(total + sum(requests[name] for name in _pods_to_fill_in(groups, first)))
@@ -367,9 +382,13 @@ def _propose_after_filling(inputs: CalculatorInputs, first: float, filled: float
     current = inputs.current
     if filled in inputs.tolerances:
         return current, Rule.FILLED_WITHIN_TOLERANCE
+    # The gaps alone would decide the direction then, and they are guesses: rolling updates scaled workloads up that way
+    # (kubernetes/kubernetes#84142).
     if first < 1.0 < filled or filled < 1.0 < first:
         return current, Rule.FILLED_TURNED_RATIO
     wanted = saturating_ceil32(filled * counted)
+    # More or fewer pods have been counted than the Scale asks for, as in a rolling update, so the product can
+    # contradict the ratio.
     if (filled < 1.0 and wanted > current) or (filled > 1.0 and wanted < current):
         return current, Rule.FILLED_TURNED_COUNT
     return wanted, Rule.FILLED

@@ -57,8 +57,10 @@ def apply_limits(current: int, wanted: int, *, minimum: int, maximum: int, setti
         >>> apply_limits(3, 100, minimum=1, maximum=50, settings=Settings()).replicas
         6
     """
+    # A guard against single wrong samples (kubernetes/kubernetes#32304), not a rate: it knows no history.
     rate = to_int32(max(settings.scale_up_limit_factor * float(current), settings.scale_up_limit_minimum))
     cap = min(maximum, rate)
+    # The minimum wins over the rate: a raised `minReplicas` is reached in one sync.
     if wanted < minimum:
         return Limit(minimum, Rule.TOO_FEW, wanted, minimum)
     if wanted > cap:
@@ -90,11 +92,14 @@ def apply_behavior_limits(
     """
     if wanted > current:
         rate, allowances = _scale_up_rate(current, behavior.up, history, now)
+        # Events of the period can use up more than the policies allow, if these were tightened meanwhile; then the size
+        # is held, and never reduced by a limit for scaling up.
         rate = max(rate, current)
         bound, rule = (rate, Rule.SCALE_UP_LIMIT) if maximum > rate else (maximum, Rule.TOO_MANY)
         exceeded = wanted > bound
     elif wanted < current:
         rate, allowances = _scale_down_rate(current, behavior.down, history, now)
+        # As above: after a scale-up within the period, its undoing can put the limit above the current replicas.
         rate = min(rate, current)
         bound, rule = (rate, Rule.SCALE_DOWN_LIMIT) if minimum < rate else (minimum, Rule.TOO_FEW)
         exceeded = wanted < bound
@@ -118,6 +123,8 @@ def _scale_up_rate(
     for policy in rules.policies:
         start = _replicas_at_start(current, history, policy.period, now) if changed else current
         if policy.type == "Percent":
+            # Rounded up, because 10 percent of 5 pods would never add one. The product is a double as in Go, so 100
+            # pods and 10 percent give 111.
             proposed = ceil32(start * (1 + policy.value / 100))
         elif policy.type == "Pods":
             proposed = wrap32(start + policy.value)
@@ -133,6 +140,7 @@ def _scale_down_rate(
     if rules.select == "Disabled":
         return current, ()
     smallest = rules.select == "Min"
+    # `Max` means the largest change, so the fewest replicas here.
     result = _INT32_MIN if smallest else INT32_MAX
     allowances: list[Allowance] = []
     proposed = 0
@@ -140,6 +148,7 @@ def _scale_down_rate(
     for policy in rules.policies:
         start = _replicas_at_start(current, history, policy.period, now) if changed else current
         if policy.type == "Percent":
+            # Truncated: the reverse of rounding up, so that small workloads can shrink at all.
             proposed = to_int32(start * (1 - policy.value / 100))
         elif policy.type == "Pods":
             proposed = wrap32(start - policy.value)
@@ -153,4 +162,5 @@ def _replicas_at_start(current: int, history: History, period: timedelta, now: d
     """Return the replicas at the start of a period, by undoing the scale events since then."""
     added = change_within(period, history.scale_ups, now)
     removed = change_within(period, history.scale_downs, now)
+    # Changes by users are not events. They count as if the replicas had been there at the start of the period.
     return wrap32(current - added + removed)

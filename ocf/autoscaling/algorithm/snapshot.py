@@ -156,6 +156,7 @@ class Snapshot:
 
 def _is_selected(pod: Manifest, namespace: str, selector: LabelSelector | str) -> bool:
     metadata = pod.get("metadata") or {}
+    # An invalid selector selects nothing here; `decide` reports it.
     if isinstance(selector, str) or (metadata.get("namespace") or "default") != namespace:
         return False
     return selector.matches(metadata.get("labels") or {})

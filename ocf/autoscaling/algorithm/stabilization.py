@@ -56,6 +56,8 @@ def stabilize(
     start = window_start(now, window)
     highest, slot = wanted, None
     for position, each in enumerate(recommendations):  # unpacking a named tuple takes three times as long
+        # Of several expired entries the last is overwritten, because the controller's loop remembers the last match;
+        # the others wait for later syncs. The order of the list does not matter.
         if each.at < start:
             slot = position
         elif each.replicas > highest:
@@ -119,7 +121,11 @@ def hold(wanted: int, current: int, *, lowest: int, highest: int) -> tuple[int, 
         >>> hold(2, 4, lowest=2, highest=3)
         (3, <Rule.SCALE_DOWN_STABILIZED: 'ScaleDownStabilized'>)
     """
+    # Without a `behavior` the maximum applies directly, and could scale a workload up during a scale-down
+    # (kubernetes/kubernetes#98174); here the current replicas change only when they are outside of what was
+    # recommended.
     held = min(max(current, lowest), highest)
     if held == wanted:
         return held, None
+    # By the proposal, not by the result, and equality counts as up (stabilizeRecommendationWithBehaviors).
     return held, Rule.SCALE_UP_STABILIZED if wanted >= current else Rule.SCALE_DOWN_STABILIZED

@@ -67,6 +67,8 @@ class MetricStatus(NamedTuple):
         """Return the entry of `currentMetrics`; the one of a failed metric is empty."""
         metric = self.metric
         if metric is None:
+            # The controller leaves the slot of a failed metric empty, and the API server stores `type` without
+            # omitempty.
             return dict(_FAILED)
         binary = self.binary_memory and metric.name == "memory" and metric.type in RESOURCE_METRICS
         current: dict[str, Any] = {}
@@ -171,6 +173,8 @@ class Status(NamedTuple):
             and all(map(_are_surely_equal, self.current_metrics, other.current_metrics))
         ):
             return True
+        # The controller compares with equality.Semantic, to which "1" and "1000m" are equal: a status that only another
+        # client wrote differently is not written again.
         return bool(_comparable(self.to_manifest()) == _comparable(other.to_manifest()))
 
 

@@ -142,6 +142,7 @@ def integer(kind: str) -> Reader:
     expected = f"an integer from {-end} to {end - 1}"
 
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+        # Not `isinstance`: True is an int in Python, and the API server rejects it as a number.
         if value.__class__ is int and -end <= value < end:
             return value
         return _reject(value, path, expected, problems)
@@ -184,6 +185,7 @@ def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
 
     if isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
+            # Since Go 1.17 its parser accepts a comma before the fraction.
             return format_time(parse_rfc3339(value, comma=True))
     return _reject(value, path, "a time like 2026-01-31T12:00:00Z", problems)
 
@@ -201,6 +203,7 @@ def _reject(value: Any, path: str, expected: str, problems: list[FieldProblem]) 
 def _describe(value: Any) -> str:
     if isinstance(value, Mapping | list | tuple):
         return "a map" if isinstance(value, Mapping) else "a list"
+    # The text of such an integer takes long, and Python refuses it beyond 4 300 digits.
     if isinstance(value, int) and value.bit_length() > _LONGEST_SHOWN * 3:
         return "a huge integer"
     shown = repr(value)

@@ -129,6 +129,7 @@ def int32(value: Any, before: Any) -> Any:
         return before
     if not isinstance(value, _Number) or not _INTEGER.fullmatch(value):
         _refuse(value)
+    # Python refuses to convert thousands of digits, with an error that is not ours.
     number = int(value) if len(value) < len(str(_INT32_END)) + 2 else _INT32_END
     if not -_INT32_END <= number < _INT32_END:
         _refuse(value)

@@ -36,7 +36,9 @@ _ANNOTATIONS: Final = frozenset(
         f"{_PREFIX}scale-up-tolerance",
     }
 )
+# DefaultCPUUtilization.
 _DEFAULT_PERCENT: Final = 80
+# encoding/json escapes these so that its output can stand in HTML; Python's json does not.
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message", "observedGeneration")
 
@@ -70,9 +72,10 @@ def to_v1(hpa: Manifest) -> Manifest:
     current = status.pop("currentMetrics", None) or []
     if current:
         annotations[_CURRENT] = _text([_metric_to_v1(metric, _STATUS_FIELDS) for metric in current])
-        usage = next(filter(None, map(_cpu_usage, current)), None)
-        if usage is not None:
-            status["currentCPUUtilizationPercentage"] = usage
+        # Of a status the last cpu utilization is shown, of a spec the first is the target; 0 is a value.
+        usages = [usage for usage in map(_cpu_usage, current) if usage is not None]
+        if usages:
+            status["currentCPUUtilizationPercentage"] = usages[-1]
     behavior = spec.pop("behavior", None)
     if behavior is not None:
         annotations[_BEHAVIOR] = _text(_behavior_to_text(behavior))
@@ -292,6 +295,7 @@ def _rules_to_text(rules: Mapping[str, Any] | None) -> _Json | None:
     if rules is None:
         return None
     out: _Json = {_capital(name): rules.get(name) for name in _RULE_NAMES}
+    # Nothing is left out: these types have no JSON tags in Go, so that unset fields are null.
     if out["Policies"] is not None:
         out["Policies"] = [
             {_capital(name): policy.get(name) for name in _POLICY_NAMES} for policy in rules.get("policies") or ()

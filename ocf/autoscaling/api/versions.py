@@ -59,6 +59,7 @@ def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
 
         known = gates.tolerance_known
         converted = to_v2(read_object(manifest, _V1, version, _KIND), defaults=False, tolerance_known=known)
+        # Once more, because annotations are JSON of the user that nothing has checked yet.
         return decode(converted, tolerance_known=known)
     gone = f'"{version}" is not served by a supported release of Kubernetes: write autoscaling/v2'
     raise ManifestError(f"{_KIND} {_name(manifest)}".strip(), [FieldProblem("apiVersion", gone)])

@@ -160,6 +160,7 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
 
 
 def _check(manifest: Manifest, gates: FeatureGates) -> None:
+    # The API server reports some errors twice; here each is one problem.
     errors = dict.fromkeys(validate(manifest, gates=gates))
     if errors:
         named = f"HorizontalPodAutoscaler {manifest['metadata']['name']}"
@@ -196,6 +197,7 @@ def _manifest(target: Reference, metadata: Manifest, spec: Manifest) -> Manifest
 
 
 def _check_replicas(subject: str, value: int) -> int:
+    # Only what an int32 cannot hold; about any other number, validation has the API server's text.
     return check_integer(subject, value, -_INT32_MAX, _INT32_MAX)
 
 

@@ -23,7 +23,8 @@ _ADVICE: Final = {
     "external metrics API": "Check that this API is installed and its adapter knows the metric: `kubectl get"
     " apiservice` lists external.metrics.k8s.io.",
     "selector is required": "The scale of the target has no selector: its `status.selector` must be a string.",
-    "are controlled by multiple HPAs": "Pods are counted by selector, not by owner: give the targets selectors that do"
+    # The text after it differs since 1.37.
+    "pods by selector ": "Pods are counted by selector, not by owner: give the targets selectors that do"
     " not overlap, or delete one of the autoscalers.",
 }
 """Advice by a part of the message; the first match counts."""

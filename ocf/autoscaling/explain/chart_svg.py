@@ -152,6 +152,7 @@ def _earlier(now: datetime, length: timedelta) -> datetime:
     try:
         return now - length
     except OverflowError:
+        # A window that no API server has checked may be longer than there are dates.
         return datetime.min.replace(tzinfo=now.tzinfo)
 
 
@@ -172,6 +173,7 @@ def _axes(window: Timeline, scale: _Scale) -> Iterator[str]:
 
 def _short(replicas: int) -> str:
     """Return a number in the space beside the axis."""
+    # Four digits fit beside the axis, so thousands are shortened from 10 000 on.
     for factor, unit in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
         if replicas >= factor:
             return f"{replicas / (1000 if unit == 'k' else factor):.3g}{unit}"

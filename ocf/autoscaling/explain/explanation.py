@@ -103,6 +103,8 @@ def explain(
     """
     decision = decide(snapshot, history, settings=settings, now=now)
     found = metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)
+    # After a rescale the next sync finds other replicas and other measurements, so nothing can be said about time
+    # alone.
     release = None if decision.rescale else first_release(decision, settings)
     changes = tuple(levers(decision, (history,), settings=settings, now=now))
     return _explain(decision, history, settings, tuple(found), release=release, changes=changes)
@@ -161,6 +163,7 @@ def explain_unknown(
     found = decision_range(snapshot, known, settings=settings, now=now)
     low = _bound(found, found.low, found.low_history, settings, most=False)
     high = _bound(found, found.high, found.high_history, settings, most=True)
+    # Histories with the same result now may still differ in what would change it; then both are shown.
     if found.exact and _changes(low) == _changes(high):
         return low
     return replace(low, most=high)

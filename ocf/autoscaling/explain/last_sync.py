@@ -58,6 +58,7 @@ class LastSync(NamedTuple):
     ) -> bool:
         """Return whether a sync with a history stabilizes a proposal as the last one did."""
         step, _ = normalize(autoscaler, self.before, wanted, history, settings=settings, now=at)
+        # After a rescale, `AbleToScale` has the reason SucceededRescale in place of that of the stabilization.
         fits = self.held is None or self.held.least <= step.replicas <= self.held.most
         return fits and (self.rescaled or step.rule == _STABILIZED.get(self.able))
 
@@ -71,6 +72,8 @@ class LastSync(NamedTuple):
             return True
         limit = apply_behavior_limits(
             self.before,
+            # The end that is nearest to the replicas before: what the policies allow then decides, as for all numbers
+            # beyond it.
             self.held.least if self.held.least > self.before else self.held.most,
             minimum=autoscaler.minimum,
             maximum=autoscaler.maximum,
@@ -86,6 +89,8 @@ def last_sync_of(autoscaler: Autoscaler, status: Status) -> LastSync:
     reasons = {each.type: each.reason for each in status.conditions}
     able, limited, before = reasons.get("AbleToScale", ""), reasons.get("ScalingLimited", ""), status.current_replicas
     rescaled = able == _RESCALED
+    # A rescale into the range of minReplicas and maxReplicas clears `currentMetrics`. From 0 replicas the result may
+    # have been raised to the minimum afterwards, which no condition shows.
     by_metrics = bool(before) and (able == _READY or able in _STABILIZED or (rescaled and bool(status.current_metrics)))
     held = _held(autoscaler, status, limited) if by_metrics else None
     return LastSync(before, status.desired_replicas, rescaled, able, limited, held)

@@ -23,10 +23,14 @@ from ocf.schema.metric_sources import RESOURCE_METRICS
 __all__ = ["Lever", "levers"]
 
 _INT32: Final = 2**31 - 1
+# The API server sets no limit for a target or the value of a policy; the search needs an end. 2**50 thousandths are a
+# tebibyte of memory per pod.
 _HIGHEST_TARGET: Final = 2**50
 _HIGHEST_VALUE: Final = 10**6
+# MaxStabilizationWindowSeconds and MaxPeriodSeconds of the API validation.
 _LONGEST_WINDOW: Final = 3600
 _LONGEST_PERIOD: Final = 1800
+# A policy that removes more than all pods does not differ from one that removes all.
 _ALL_OF_IT: Final = 100
 _PERMILLE: Final = 1000
 _CHOICES: Final = ("Max", "Min", "Disabled")
@@ -114,6 +118,7 @@ def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int]
         if (end - field.value) * side <= 0 or (last := result(field.apply(end))) == present:
             continue
 
+        # Only a change in the direction of the end counts: bisection needs a condition that holds from one value on.
         def differs(distance: int, side: int = side, last: int = last) -> bool:
             return (result(field.apply(field.value + side * distance)) - present) * (last - present) > 0
 
@@ -173,6 +178,7 @@ def _fields(snapshot: Snapshot, settings: Settings, current: int) -> Iterator[_F
 
 
 def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterator[_Field]:
+    # As the API server validates it: without the gate, or without a metric that works without pods, 0 is rejected.
     fewest = 0 if settings.features.scale_to_zero and autoscaler.has_podless_metric else 1
     yield _Field(
         "spec.minReplicas",
@@ -180,6 +186,7 @@ def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterato
         fewest,
         autoscaler.maximum,
         lambda value: (replace(autoscaler, minimum=value), settings),
+        # A minimum above the current replicas ends the sync before its metrics are read, as a maximum below them does.
         edge=current,
     )
     yield _Field(
@@ -194,6 +201,7 @@ def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterato
 
 def _target(autoscaler: Autoscaler, settings: Settings, position: int, metric: Metric) -> Iterator[_Field]:
     target = metric.target
+    # The target that the algorithm uses if the spec sets several: only an Object metric goes by its type.
     value_first = metric.type == "Object" and target.type == "Value"
     if target.average is not None and not value_first:
         name, number, text = "average", target.average, lambda value: amount(value, metric)

@@ -67,6 +67,7 @@ def first_release(
         return None
     for made in next_syncs(decision, settings, then or decision.snapshot):
         change = made.desired - current
+        # Without a direction the product is 0, so that either change is accepted.
         if change and change * direction >= 0:
             return HoldRelease(made.trace.now, made.desired)
     return None
@@ -128,6 +129,7 @@ def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterat
                 return
             # The sync before a change matters as well: its recommendation is the youngest one of its number.
             following = max(following, expiry(_first_sync(start, period, end), -period))
+        # At the end of the range of instants time stands still.
         if following <= at:
             return
         at = following
@@ -136,6 +138,7 @@ def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterat
 def _following(before: Decision, then: Snapshot, settings: Settings, at: datetime) -> Decision:
     scale = before.snapshot.scale
     if isinstance(scale, Scale) and scale.replicas != before.desired:
+        # Pods that are just starting or ending stay as many: only the rescale itself changes the observed replicas.
         scale = Scale(before.desired, scale.observed + before.desired - scale.replicas, scale.selector)
     return decide(replace(then, scale=scale, status=before.status), before.history, settings=settings, now=at)
 
@@ -150,6 +153,7 @@ def _horizon(autoscaler: Autoscaler, settings: Settings) -> timedelta:
     periods = () if behavior is None else (behavior.up.longest_period, behavior.down.longest_period)
     longest = max(*windows(autoscaler, settings), *periods, settings.cpu_initialization_period)
     try:
+        # Windows and periods may be 0, so some syncs are added.
         return 2 * longest + _SYNCS_OF_HORIZON * settings.sync_period
     except OverflowError:
         return timedelta.max
@@ -162,6 +166,7 @@ def _ends(decision: Decision, settings: Settings, now: datetime) -> Iterator[dat
     recommended = (
         recommendation_end(each.at, window, autoscaler)
         for each in history.recommendations or ()
+        # One that equals the proposal holds nothing, and this sync's own is younger.
         if each.replicas != wanted
         for window in both
     )
@@ -201,4 +206,5 @@ def expiry(at: datetime, period: timedelta) -> datetime:
 
 def _first_sync(start: datetime, period: timedelta, at: datetime) -> datetime:
     """Return the first sync at or after an instant."""
+    # Rounded up: floor division of the negated distance.
     return expiry(start, -((start - at) // period) * period)

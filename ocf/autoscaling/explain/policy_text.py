@@ -17,6 +17,7 @@ _SELECTS = {"Max": "the largest change counts", "Min": "the smallest change coun
 def policy_lines(explanation: Explanation, step: Limit) -> Iterator[str]:
     """Render what the policies allow in the direction of a change, or in both directions without a change."""
     current = explanation.decision.trace.current or 0
+    # The algorithm asks the policies of the direction of the change only; without a change, a reader may want either.
     if step.wanted >= current:
         yield from _direction(explanation, up=True)
     if step.wanted <= current:

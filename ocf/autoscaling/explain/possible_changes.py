@@ -20,10 +20,12 @@ from ocf.autoscaling.explain.next_syncs import LATEST
 
 __all__ = ["Times", "possible_changes"]
 
+# The shortest time between two instants, for bounds that are not included.
 _JUST: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _NONE: Final = History(())
 _ALL_OF_IT: Final = 100
+# The combinations grow with the power of the number of different periods, and each costs five runs of the limits.
 _MOST_COMBINATIONS: Final = 1000
 
 
@@ -90,6 +92,8 @@ def _before(behavior: Behavior, last: LastSync, slots: "_Slots", cap: int) -> It
     if prod(map(len, numbers)) > _MOST_COMBINATIONS:
         numbers = [[each[0], last.before, each[-1]] for each in numbers]
     for starts in islice(product(*numbers), _MOST_COMBINATIONS):
+        # Between the start of a period as of the last sync and as of now, one more change may have happened; its
+        # extremes.
         for later in (0, cap, None, max(0, last.before - 1), last.before + 1):
             levels = slots.levels(periods, starts, later, last.before)
             ended = None if levels is None else slots.with_last_change(levels, last.before, cap)
@@ -194,11 +198,13 @@ class _Slots:
         Returns:
             The levels, with one more change where the direction needs it; None if that is impossible.
         """
+        # The last sync's own change is added by the caller; one before all periods counts nowhere.
         if self._own or self.end is None or self.end <= levels[0].at:
             return levels
         if levels[-1].at != self.end:
             return None
         level, free, up = levels[-2].replicas, self._free_until, self._times.scaled_up
+        # The direction of the change must be that of its event.
         if up is None or (before > level) == up:
             return levels
         other = before - 1 if up else before + 1
@@ -227,6 +233,7 @@ def _extremes(found: Sequence[History], behavior: Behavior, current: int, now: d
             limit = apply_behavior_limits(
                 current, wanted, minimum=-MOST, maximum=MOST, behavior=behavior, history=history, now=now
             )
+            # Of equal rates the one that lasts longer is the extreme one.
             newest = max((each.at for each in (*history.scale_ups, *history.scale_downs)), default=now)
             return current if limit.rate is None else limit.rate, (now - newest) * (1 if wanted > 0 else -1)
 

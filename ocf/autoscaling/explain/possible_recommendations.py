@@ -46,6 +46,7 @@ def _is_after(created: datetime | None, recommendations: Recommendations) -> boo
 
 
 def _before(autoscaler: Autoscaler, last: LastSync, settings: Settings, at: datetime) -> Iterator[Recommendations]:
+    # Just before the last sync, so that its own recommendation is the youngest.
     young = at - _JUST
     free = [(Recommendation(each, young),) for each in (0, MOST)]
     yield ()
@@ -79,6 +80,7 @@ def _extremes(
         return
     down, up = windows(autoscaler, settings)
     inside = timedelta() if autoscaler.behavior is None else _JUST
+    # A window for scaling up exists only with a `behavior`, where an entry exactly as old as the window does not count.
     lowest, highest = window_start(now, up) + _JUST, window_start(now, down) + inside
 
     def low(recommendations: Recommendations) -> tuple[int, timedelta]:

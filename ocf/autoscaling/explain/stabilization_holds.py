@@ -114,6 +114,7 @@ def policy_allowances(
     rules = behavior.up if up else behavior.down
 
     def allowances(at: datetime) -> tuple[tuple[ScalingPolicy, int, int], ...]:
+        # Beyond every limit, because the algorithm asks only the policies of the direction of the change.
         wanted = _MOST if up else -1
         limit = apply_behavior_limits(
             current, wanted, minimum=0, maximum=_MOST, behavior=behavior, history=history, now=at

@@ -211,6 +211,7 @@ class _Probe:
         reading = self._snapshot.metric_values[self._position]
         if isinstance(reading, Mapping | Unavailable):
             return self._calculated.usage or 0
+        # Of an Object metric only the first value counts.
         external = self._snapshot.autoscaler.metrics[self._position].type == "External"
         return sum(reading) if external else reading[0]
 
@@ -220,6 +221,7 @@ class _Probe:
         end, last = 1, 0.0
         while end < _END:
             result = self.result(end)
+            # Beyond 64 bits the ratio stops growing or is NaN, which no comparison accepts.
             if result is None or not result.ratio >= last:
                 return max(end // 2, 1)
             if result.replicas > most and end >= start:
@@ -251,6 +253,7 @@ class _Probe:
 
         crossed: tuple[Callable[[int], bool], ...] = (
             lambda total: ratio(total) >= 1.0 - tolerated.down,
+            # Exactly 1 is a piece of its own: nothing is filled in there, above and below it something is.
             lambda total: ratio(total) >= 1.0,
             lambda total: ratio(total) > 1.0,
             lambda total: ratio(total) > 1.0 + tolerated.up,

@@ -13,6 +13,7 @@ from ocf.autoscaling.explain.formatting import clock, duration
 __all__ = ["Timeline", "bounded_timelines", "render_text", "timeline"]
 
 _ROWS: Final = 10
+# A narrower terminal breaks the lines rather than the chart.
 _NARROWEST: Final = 20
 _LEAST: Final = timedelta(minutes=1)
 

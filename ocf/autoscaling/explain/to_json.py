@@ -132,6 +132,7 @@ def _metric(outcome: MetricOutcome, *, chosen: bool) -> dict[str, Any]:
 
 
 def _finite(ratio: float | None) -> float | None:
+    # JSON has neither an infinity nor NaN; both occur with 0 observed replicas.
     return ratio if ratio is not None and math.isfinite(ratio) else None
 
 

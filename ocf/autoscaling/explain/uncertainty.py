@@ -139,6 +139,7 @@ def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: S
         has synced the autoscaler before, and that is the only one.
     """
     new = not known.status.conditions
+    # The controller may have restarted since the status, without any recommendation; then it has not synced yet.
     if known.history == _NONE:
         yield History()
     elif new:
@@ -146,6 +147,7 @@ def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: S
     if new:
         return
     scale, autoscaler, status = snapshot.scale, snapshot.autoscaler, known.status
+    # An unreadable Scale ends every sync, whatever the history, so the number does not matter then.
     current = status.desired_replicas if isinstance(scale, Unavailable) else scale.replicas
     last = _last_sync(autoscaler, known, current)
     for at in _times_of_last_sync(last, known, settings):
@@ -173,6 +175,7 @@ def _last_sync(autoscaler: Autoscaler, known: KnownHistory, current: int) -> Las
 
 def _times_of_last_sync(last: LastSync, known: KnownHistory, settings: Settings) -> Iterator[datetime]:
     """Yield the earliest and the latest possible time of the last sync."""
+    # Later, its status would have been seen; earlier, the next sync would have followed before.
     earliest, latest, scaled = known.since - settings.sync_period, known.since - _JUST, known.status.last_scale_time
     if last.rescaled and scaled is not None:
         # The API has whole seconds only.
@@ -188,6 +191,7 @@ def _unknown(autoscaler: Autoscaler, known: KnownHistory, settings: Settings, no
     if known.since > window_start(now, window):
         yield f"the recommendations of the last {duration(window)}"
     last = known.status.last_scale_time
+    # A change is in the status, so without one in the longest period there is none that is not known.
     if last is not None and last + _SECOND > window_start(now, longest):
         yield f"the changes of the last {duration(longest)}, up to the last change at {last:%H:%M:%S}"
 

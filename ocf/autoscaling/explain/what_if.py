@@ -32,6 +32,7 @@ class WhatIf:
         wanted, current, sign = trace.stabilization.wanted, trace.current, 1 if self._most else -1
 
         def replicas(history: History) -> int:
+            # As `decide` does before the metrics.
             started = history.with_first_recommendation(current, self._now)
             autoscaler, settings = snapshot.autoscaler, self.settings
             _, limit = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)

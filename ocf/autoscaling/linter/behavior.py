@@ -12,6 +12,7 @@ from ocf.objects.paths import get_field
 
 __all__ = ["behavior_findings"]
 
+# An hour: the longest stabilization window that the API server accepts.
 _LONG_SCALE_DOWN: Final = 3600
 _ALL: Final = 100
 _DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]["behavior"]
@@ -70,6 +71,7 @@ def behavior_findings(spec: Manifest, tolerances: Tolerances) -> Iterator[Findin
 def _rules_findings(rules: Manifest, path: str, size_range: int) -> Iterator[Finding]:
     default = _DEFAULTS[path.rpartition(".")[2]]
     if rules["selectPolicy"] == "Disabled":
+        # The defaults are there even if the user wrote nothing but Disabled.
         if {**rules, "selectPolicy": default["selectPolicy"]} != default:
             yield Finding(
                 Code.IDLE_RULES,
@@ -80,6 +82,7 @@ def _rules_findings(rules: Manifest, path: str, size_range: int) -> Iterator[Fin
             )
         return
     window = rules.get("stabilizationWindowSeconds", 0)
+    # Exactly one period is too short as well: an entry as old as the window does not count.
     if 0 < window <= SYNC_SECONDS:
         yield Finding(
             Code.IDLE_WINDOW,
@@ -98,6 +101,7 @@ def _idle_policies(rules: Manifest, path: str, size_range: int) -> Iterator[Find
     down = path.endswith("scaleDown")
     for position, policy in enumerate(policies):
         for other_position, other in enumerate(policies):
+            # With Min the policy that allows less applies, so the larger one is idle.
             winner, loser = (other, policy) if selection == "Max" else (policy, other)
             # Of two equal policies the first one counts.
             equal = _always_allows(loser, winner, size_range, down=down)
@@ -126,6 +130,7 @@ def _is_unlimited(policy: Mapping[str, Any], size_range: int, *, down: bool) -> 
     """Return whether a policy allows the whole range at once."""
     if policy["type"] == "Pods":
         return bool(policy["value"] >= size_range)
+    # No percentage is unlimited upwards.
     return bool(down and policy["value"] >= _ALL)
 
 
@@ -140,6 +145,7 @@ def _scale_down_findings(rules: Manifest, most: int, least: int, tolerances: Tol
             "Allow a slow scale-down, for example one pod per 10 minutes.",
         )
         return
+    # A metric of 0 is the lowest there is; if it is tolerated, all are.
     if "tolerance" in rules and 0.0 in tolerances:
         yield Finding(
             Code.NEVER_DOWN,

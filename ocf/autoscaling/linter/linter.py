@@ -56,6 +56,7 @@ def lint(
         warning constant-size spec.maxReplicas
     """
     decoded = decode(hpa, tolerance_known=gates.tolerance_known)
+    # Metadata matters to no finding, and a template may get its name later.
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
     return tuple(_findings(decoded, target, [manifest_of(each) for each in others], gates))
@@ -64,6 +65,7 @@ def lint(
 def _findings(
     decoded: Manifest, source: TargetSource | None, others: list[Manifest], gates: FeatureGates
 ) -> Iterator[Finding]:
+    # Read before the defaults, which have metrics.
     explicit = bool(decoded.get("spec", {}).get("metrics"))
     hpa = admitted(decoded, gates=gates)
     tolerances = tolerances_of(Autoscaler.of(hpa), Settings(features=gates))

@@ -18,6 +18,7 @@ __all__ = ["metric_findings"]
 
 _KNOWN_RESOURCES: Final = frozenset({"cpu", "memory"})
 _WHOLE: Final = 100
+# Below it, one whole percent is a larger step than the default tolerance of the controller.
 _COARSE: Final = 10
 
 
@@ -99,6 +100,7 @@ def _identity(kind: str, source: Manifest) -> Hashable:
     try:
         selector = selector_identity(metric.get("selector"))
     except (AttributeError, TypeError):
+        # An invalid selector has a finding of its own, and equals no other.
         selector = id(source)
     names = (source.get("name"), source.get("container"), metric.get("name"))
     return kind, names, tuple(described.get(field) for field in ("apiVersion", "kind", "name")), selector

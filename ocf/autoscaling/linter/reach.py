@@ -69,8 +69,10 @@ def flat_memory(target: Mapping[str, Any], path: str, spec: Manifest, tolerances
     if wanted.field == "averageUtilization":
         average = f"{enough} percent"
     else:
+        # Fractions of a byte would show an amount that users cannot write with a binary suffix.
         average = str(Quantity.from_milli(enough // _MILLI * _MILLI, binary=True))
     reasons = "because the controller rounds up"
+    # Only if the tolerance is what keeps the pod; for few pods, rounding up alone may ask for more.
     if enough < _highest_that_removes_a_pod(wanted.number, least + 1, Tolerances(0.0, 0.0)):
         reasons = f"because the controller ignores a difference of {tolerances.down * _WHOLE:g} percent"
     yield Finding(

@@ -15,6 +15,7 @@ SYNC_SECONDS: Final = 15
 DEFAULT_WINDOW: Final = 300
 """Default scale-down stabilization window of the controller, in seconds."""
 
+# Syncs of more than three days; a slower scale-down is reported without a number.
 _MOST_STEPS: Final = 20_000
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -65,6 +66,7 @@ def _limit(kind: str, value: int, period: int, before: Sequence[int], step: int)
         period: Seconds.
         before: The size before each sync, this one last.
     """
+    # Rounded up: a change still counts at a sync that is less than the period later.
     syncs = -(-period // SYNC_SECONDS)
     start = before[max(0, step - syncs + 1)]
     return start - value if kind == "Pods" else int(start * (1 - value / 100))

@@ -71,6 +71,7 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
         target: The manifest of its target; None if it is not known.
     """
     others = list(others)
+    # Reversed, so that of an object that is given twice the first counts.
     targets = {key_of(other).unversioned: other for other in reversed(others)}
     for other in others:
         if other.get("kind") != _HPA or _full_name(other) == _full_name(hpa) or _namespace(other) != _namespace(hpa):

@@ -36,6 +36,7 @@ def missing_requests(hpa: Manifest, pods: PodResources, *, by_default: bool = Fa
         if container is not None and container not in pods.names:
             known = ", ".join(pods.names) or "none"
             yield FieldProblem(f"{path}.container", f"there is no container {container!r}, the target has {known}")
+        # Only a utilization needs requests; an average value is compared as it is.
         elif "averageUtilization" in (source.get("target") or {}):
             yield from _missing_request(source, container, path, pods, by_default=by_default)
 

@@ -46,6 +46,7 @@ class PodResources:
         Args:
             resource: `cpu` or `memory`.
         """
+        # A pod-level limit is the default of the pod-level request, as for containers.
         has_pod_level = resource in self.requests or resource in self.limits
         return () if has_pod_level else self.container_without_request(resource)
 

@@ -129,6 +129,7 @@ _KNOWN_MODELS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+# Those that users name by mistake; a kind that is not known here may have the subresource.
 _WITHOUT_SCALE: Final = frozenset(
     [
         ("apps", "DaemonSet"),

@@ -51,6 +51,7 @@ def _metric_errors(metric: Manifest, path: str, rule: VersionRule) -> Iterator[F
     kind = metric.get("type", "")
     if not kind:
         yield required(f"{path}.type", "must specify a metric source type")
+    # Reported again below, for an unknown type has no source that could be expected (validateMetricSpec of 1.36).
     if kind not in METRIC_SOURCES:
         yield not_supported(f"{path}.type", kind, tuple(METRIC_SOURCES))
     present = [source for source in _SOURCE_ORDER if source in metric]
@@ -132,6 +133,8 @@ def _container_resource_errors(name: str, path: str) -> Iterator[FieldError]:
             yield invalid(path, name, "must be a standard resource type or fully qualified", as_json=True)
         if name not in _CONTAINER_RESOURCES and not name.startswith(_HUGE_PAGES):
             yield invalid(path, name, "must be a standard resource for containers", as_json=True)
+    # A quota counts an extended resource under this prefix, so the name must leave room for it (IsExtendedResourceName
+    # in pkg/apis/core/helper).
     elif _NATIVE not in name and (name.startswith(_QUOTA_PREFIX) or qualified_name(f"{_QUOTA_PREFIX}{name}")):
         yield invalid(path, name, "doesn't follow extended resource name standard", as_json=True)
 

@@ -26,6 +26,7 @@ class VersionRule(NamedTuple):
         if not self.checked:
             return ""
         group, slash, version = api_version.partition("/")
+        # Before the group is looked at, as schema.ParseGroupVersion does.
         if "/" in version:
             return f"unexpected GroupVersion string: {api_version}"
         if not self.core_allowed and not (slash and group):
@@ -56,6 +57,8 @@ def described_rule(old_metrics: Sequence[Manifest]) -> VersionRule:
         source: Any = metric.get("object")
         if metric.get("type") == "Object" and source is not None:
             described = source.get("describedObject", {})
+            # One invalid reference of a release that did not check permits others in the update (from 1.34), or the
+            # object could never be changed again.
             if rule.problem(described.get("apiVersion", "")):
                 return UNCHECKED
     return rule

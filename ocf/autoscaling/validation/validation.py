@@ -122,8 +122,10 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
         ManifestError: If it cannot be decoded.
     """
     stored, decoded = _stored(old, any_version=False), decode(hpa)
+    # An update is validated by rest.BeforeUpdate, which takes any path segment for a name, and then by the strategy.
     metadata, old_metadata = _with_system_fields(decoded, stored)["metadata"], stored["metadata"]
     status = decoded.get("status", {})
+    # Both steps compare the metadata, so the API server reports these errors twice.
     return (
         *creation_errors(metadata, path_segment, path_segment_prefix),
         *update_errors(metadata, old_metadata),
@@ -197,6 +199,7 @@ def _prepare(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manife
     if old is not None and "status" in old:
         hpa["status"] = old["status"]
     hpa = _with_system_fields(hpa, old)
+    # A stored tolerance keeps the field usable when the gate is switched off (dropDisabledFields of the strategy).
     if not gates.configurable_tolerance and not _has_tolerance(old):
         for path in _DIRECTIONS:
             get_field(hpa, path, {}).pop("tolerance", None)
@@ -224,6 +227,7 @@ def _with_system_fields(hpa: Manifest, old: Manifest | None) -> Manifest:
         if field in before:
             metadata[field] = before[field]
     for field in ("namespace", "uid", "deletionGracePeriodSeconds"):
+        # Unlike the fields above, one that is given is kept, and rejected if it differs.
         if field in before and not metadata.get(field):
             metadata[field] = before[field]
     if "namespace" not in before:
@@ -244,6 +248,7 @@ def _errors(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Iterato
     if old is None:
         yield from creation_errors(metadata, dns_subdomain, dns_subdomain_prefix)
     else:
+        # As in `validate_status`: first rest.BeforeUpdate, then the strategy, each of which compares the metadata.
         yield from creation_errors(metadata, path_segment, path_segment_prefix)
         yield from update_errors(metadata, old["metadata"])
         yield from update_errors(metadata, old["metadata"])
@@ -268,6 +273,7 @@ def _bounds_errors(spec: Manifest, least: int) -> Iterator[FieldError]:
     upper: Any = spec.get("maxReplicas", 0)
     if lower < least:
         yield invalid("spec.minReplicas", lower, f"must be greater than or equal to {least}")
+    # Zero is the unset value of a required integer, so it is "required" and not "invalid".
     if upper == 0:
         yield required("spec.maxReplicas", "must be set and greater than 0")
     elif upper < 0:

@@ -3,7 +3,7 @@
 It never shares a target with another controller. By default it runs its own kind, which the built-in controller does
 not see. Where the built-in controller is switched off, it can run autoscaling/v2. In a dry run it only reads.
 
-`plan` computes what one reconcile writes, and is pure. `parsed_autoscaler`, `target_index` and `status_writers` decide
+`plan` computes what one reconcile writes, and is pure. `parsed_autoscaler`, `target_index` and `take_over` decide
 whether an autoscaler may be run.
 """
 

@@ -62,6 +62,7 @@ class ClaimKeeper:
         step, claim = next_step(evidence, before, self._policy, now=now)
         self._learn(step, evidence, before)
         period = state.parsed.settings.sync_period
+        # A claim that was not stored proves nothing when it grows old, so nothing is remembered of it.
         if step is Step.CLAIM and not await self._write_claim(manifest, status, state):
             return period
         state.claim = claim
@@ -73,6 +74,7 @@ class ClaimKeeper:
             self._leave(state, evidence)
             return period
         self._reporter.set_phase(state, AutoscalerPhase.TAKING_OVER)
+        # At the instant at which the claim is old enough, if that is before the next sync.
         return min(period, self._policy.delay - (now - (claim.since or now)))
 
     def _learn(self, step: Step, evidence: Evidence, before: AutoscalerClaim) -> None:

@@ -31,8 +31,10 @@ _log: Final = logging.getLogger(__name__)
 
 _NAME: Final = "horizontalpodautoscaler"
 _PODS: Final = ("v1", "Pod")
+# A third of the default sync period: no sync is based on what the one before it has read.
 _MAX_READ_AGE: Final = timedelta(seconds=5)
 _RETRY: Final = timedelta(seconds=1)
+# Every read of a sync ends after ten seconds, and a Scale is written five times at most; minutes are a hang.
 _STUCK: Final = timedelta(minutes=5)
 
 
@@ -155,6 +157,7 @@ class HpaController:
         """Start no more reconciles; `run` returns when the running ones have ended."""
         self._queue.close()
         if self._starting is not None:
+            # Ends the wait for caches that may never be in sync, such as those of a server that is down.
             self._starting.reschedule(asyncio.get_running_loop().time())
             self._starting = None
 
@@ -172,6 +175,7 @@ class HpaController:
                     await self._work(self._reconciler, cached)
         finally:
             self._working, self._reconciler = False, None
+            # The next leader, another process, has these gauges from now on; both would be added up.
             self._monitor.forget_all()
 
     async def _start(self, stack: AsyncExitStack) -> tuple[Reconciler, CachedCluster] | None:
@@ -259,6 +263,7 @@ class HpaController:
 
     def _handle_other(self, reconciler: Reconciler, event: WatchEvent) -> None:
         """Record an autoscaler that another controller runs; where it gives up a target, run ours at once."""
+        # By the old object: one that now names another target has given up the former one.
         before = reconciler.target_index.users_of(event.old or event.object)
         if event.type is EventType.DELETED:
             reconciler.target_index.drop(event.object)
@@ -278,6 +283,7 @@ class HpaController:
             reconciler.target_index.drop(event.object)
             reconciler.forget(key)
             self._generations.pop(key, None)
+            # Its name may be used again, and the new autoscaler starts with a period of its own.
             self._queue.unschedule(key)
             self._queue.forget(key)
             return

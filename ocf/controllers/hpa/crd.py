@@ -7,7 +7,8 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from ocf.controllers.hpa.modes import GROUP, OWN
 from ocf.objects import Manifest
-from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, QuantityText, ValidationRule, crd, rules
+from ocf.runtime.crds import CRDVersion, PrinterColumn, QuantityText, ValidationRule, crd, rules
+from ocf.runtime.crds.crd import AGE
 from ocf.runtime.crds.markers import RuleReason
 
 __all__ = [
@@ -77,6 +78,7 @@ def _not_negative(path: str) -> ValidationRule:
     """Return the rule of a quantity that must not be negative; `path` starts with a dot."""
     parts = path[1:].split(".")
     present = " && ".join(f"has(self.{'.'.join(parts[: number + 1])})" for number in range(len(parts)))
+    # CEL sees an int-or-string as whichever was written, and `quantity` takes strings only.
     compared = f"quantity(string(self{path})).compareTo(quantity('0')) >= 0"
     return ValidationRule(f"!({present}) || {compared}", message="must be greater than or equal to 0", field_path=path)
 

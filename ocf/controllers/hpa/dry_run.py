@@ -121,6 +121,8 @@ def with_foreign_change(
     if behavior is None or before is None or before.replicas is None or seen.replicas is None:
         return history
     change = seen.replicas - before.replicas
+    # Without a later `lastScaleTime` another client has changed the replicas; a controller counts its own rescales
+    # only.
     if not change or seen.scaled is None or seen.scaled == before.scaled:
         return history
     at = seen.scaled + ahead

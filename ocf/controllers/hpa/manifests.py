@@ -91,6 +91,8 @@ def cluster_role(
     found |= set(_target_rules(targets, writes=mode.writes))
     found |= {
         PolicyRule(RESOURCE_METRICS, "pods", "list"),
+        # A custom metric is the subresource of an object that is named, so the verb is get, on any resource; an
+        # external metric is a resource itself, which is listed.
         PolicyRule(CUSTOM_METRICS, "*", "get"),
         PolicyRule(EXTERNAL_METRICS, "*", "list"),
     }

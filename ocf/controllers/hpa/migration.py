@@ -58,6 +58,7 @@ def to_built_in_kind(autoscaler: Manifest) -> Manifest:
 def _converted(autoscaler: Manifest, kind: tuple[str, str]) -> Manifest:
     metadata = autoscaler["metadata"]
     kept = {field: metadata[field] for field in ("name", "namespace", "labels") if metadata.get(field)}
+    # kubectl would compare the next apply with the manifest of the other kind.
     annotations = {key: text for key, text in (metadata.get("annotations") or {}).items() if key != _LAST_APPLIED}
     if annotations:
         kept["annotations"] = annotations
@@ -111,6 +112,7 @@ async def _check_unchanged(cluster: Cluster, source: ObjectKey, old: Manifest) -
 
 
 def _only(live: Manifest) -> DeleteOptions:
+    # One that was deleted and created again meanwhile is not the one that was migrated.
     return DeleteOptions(preconditions=Preconditions(uid=live["metadata"].get("uid")))
 
 

@@ -77,6 +77,7 @@ class Plan(NamedTuple):
     def problem(self) -> str:
         """The error of the decision, or the reason why the autoscaler is not run; empty if there is neither."""
         if self.decision is None:
+            # A rejected autoscaler ends with the event that says why.
             return self.events[-1].message
         return "" if self.decision.error is None else self.decision.error.message
 

@@ -119,6 +119,7 @@ class Reconciler:
             self.forget(key)
             return None
         state, _ = self.states.get_or_create(key, manifest)
+        # No other controller runs our own kind, and a dry run writes nothing that has to be claimed.
         if self._deps.mode is Mode.REPLACE:
             delay = await self._claims.hold(manifest, state)
             if delay is not None:
@@ -154,6 +155,8 @@ class Reconciler:
         """Plan a reconcile and carry it out; return the plan as it was carried out, and what failed."""
         parsed, mode = state.parsed, self._deps.mode
         conflicting = None
+        # Of several HorizontalPodAutoscalers with one target the built-in controller runs all, so in the other modes
+        # none is rejected.
         if mode is Mode.OWN_KIND and not parsed.problem:
             conflicting = self.target_index.conflicting_autoscaler(manifest)
         if parsed.problem or conflicting is not None:
@@ -167,6 +170,8 @@ class Reconciler:
         now, history_now = self._times()
         planned = plan(parsed, seen.snapshot, state.history, now=now, history_now=history_now)
         planned, decision = await self._apply_scale(planned, seen)
+        # After the write of the Scale, whose failure takes the scale event back, and before that of the status, whose
+        # failure does not.
         state.history = decision.history
         return await self._apply_status(manifest, planned)
 
@@ -207,6 +212,7 @@ class Reconciler:
         history = with_foreign_change(state.history, snapshot.autoscaler, state.observed, seen_scale, ahead=ahead)
         planned = plan(state.parsed, snapshot, history, now=now, history_now=history_now)
         resize = planned.required_decision.pending_rescale
+        # Without the scale event of a rescale that did not happen; recommendations do not depend on it.
         state.history = planned.required_decision.history if resize is None else resize.history
         state.observed = seen_scale
         result, before = dry_run(state.parsed.key, planned), state.reported

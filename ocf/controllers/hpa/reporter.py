@@ -47,6 +47,7 @@ class HpaReporter:
     def note(self, state: AutoscalerState, phase: AutoscalerPhase, event: HpaEvent) -> None:
         """Report why an autoscaler is not run; a warning is posted and logged once."""
         self.set_phase(state, phase)
+        # It is reported again in each period, and neither changes nor is new.
         if event.type == "Warning" and event.message == state.problem:
             return
         self._post(state.parsed, (event,))
@@ -75,6 +76,8 @@ class HpaReporter:
             # All metrics are read in parallel, so each is given the duration of the whole reconcile.
             action = outcome.action(planned.before.current_replicas)
             self._monitor.observe_metric(action, outcome.error_kind, outcome.metric.type, seconds)
+        # As in the controller, which returns before it sets the gauge when no number was computed
+        # (reconcileAutoscaler).
         if not decision.trace.problem:
             self._monitor.set_desired_replicas(namespace, name, planned.status.desired_replicas)
 

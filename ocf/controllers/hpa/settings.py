@@ -39,8 +39,11 @@ def override_settings(settings: Settings, overrides: Mapping[str, Any] | None) -
         if value is not None:
             try:
                 changes[name] = read(value)
-            except (QuantityError, TypeError) as error:
+            except QuantityError as error:
                 raise ConfigError(f"spec.settings.{field}: {error}") from error
+            except TypeError as error:
+                seen = type(value).__name__
+                raise ConfigError(f"spec.settings.{field}: must be a number, got a value of type {seen}") from error
     return replace(settings, **changes)
 
 

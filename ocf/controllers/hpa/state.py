@@ -64,6 +64,8 @@ class StateStore:
         spec = manifest.get("spec") or {}
         if known is not None and known.parsed.uid == manifest["metadata"].get("uid", ""):
             generation = manifest["metadata"].get("generation")
+            # Before 1.37 the API server counts no generation of a HorizontalPodAutoscaler, so the specs are compared as
+            # well.
             if known.generation != generation or known.spec != spec:
                 known.spec, known.generation = spec, generation
                 known.parsed = parse_autoscaler(manifest, self._settings)

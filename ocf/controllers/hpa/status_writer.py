@@ -118,6 +118,7 @@ def _targets_text(metrics: Sequence[Manifest], current: Sequence[Manifest]) -> s
         >>> _targets_text([cpu], [now]), _targets_text([], []), _targets_text([cpu] * 5, [now])
         ('cpu: 75%/80%', 'cpu: <unknown>/80%', 'cpu: 75%/80%, cpu: <unknown>/80% + 3 more...')
     """
+    # Our own kind has no defaults of the API server; `decide` sets them.
     wanted = metrics or _DEFAULT
     shown = [_metric(metric, now) for metric, now in zip_longest(wanted, current[: len(wanted)]) if metric][:_SHOWN]
     more = f" + {len(wanted) - _SHOWN} more..." if len(wanted) > _SHOWN else ""

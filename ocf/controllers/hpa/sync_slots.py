@@ -12,6 +12,7 @@ from ocf.objects import ObjectKey
 
 __all__ = ["SyncSlots"]
 
+# They meet over some syncs, of which none comes much earlier than the period says.
 _LARGEST_STEP: Final = 0.1
 _NO_TIME: Final = timedelta(0)
 
@@ -48,6 +49,7 @@ class SyncSlots:
         """Return the delay until the next sync of an autoscaler."""
         known = self._namespaces.setdefault(key.namespace, _Namespace())
         known.names.add(key.name)
+        # Per period, because own settings may give the autoscalers of a namespace different ones.
         early = (now - known.starts.setdefault(period, now)) % period
         return period - min(early, _LARGEST_STEP * period)
 

@@ -4,23 +4,50 @@ Only `managedFields` and the conditions show that another controller runs an aut
 controller that finds nothing to change writes nothing. So an autoscaler is claimed before it is run: one write sets its
 condition `AbleToScale` to a reason that only this controller uses. Every HPA controller sets that condition in every
 sync, so one that still runs replaces the reason within its sync period. Nothing is scaled until that period is over.
+The entry of a controller that was switched off stays in `managedFields`, so the entry alone proves nothing.
 """
 
+from collections.abc import Iterator
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Status
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
-from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write, status_writers
 from ocf.objects import Manifest
+from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.paths import get_field
 
-__all__ = ["CLAIM_REASON", "RETRY", "AutoscalerClaim", "Evidence", "Policy", "Step", "next_step"]
+__all__ = [
+    "CLAIM_REASON",
+    "RETRY",
+    "AutoscalerClaim",
+    "Evidence",
+    "Policy",
+    "StatusWrite",
+    "Step",
+    "last_foreign_write",
+    "next_step",
+]
 
 CLAIM_REASON: Final = "TakingOver"
 """The reason of the condition `AbleToScale` of an autoscaler that is claimed."""
 RETRY: Final = timedelta(hours=1)
 """How long an autoscaler whose claim another controller removed is left alone."""
+# Every HPA controller sets this field in every sync; the last one that changed its value owns it.
+_SET_BY_EACH_SYNC: Final = ("f:status", "f:conditions", 'k:{"type":"AbleToScale"}', "f:reason")
+
+
+class StatusWrite(NamedTuple):
+    """The last write of a field manager to a status.
+
+    Args:
+        at: The time, as the API writes it; whole seconds.
+        manager: The field manager.
+    """
+
+    at: str
+    manager: str
 
 
 class Step(StrEnum):
@@ -55,7 +82,7 @@ class Evidence(NamedTuple):
         Args:
             autoscaler: Its manifest, with its `managedFields`.
         """
-        writers = status_writers(autoscaler)
+        writers = _status_writers(autoscaler)
         return cls(
             last_foreign_write(autoscaler, FIELD_MANAGER),
             FIELD_MANAGER in writers,
@@ -112,15 +139,71 @@ def next_step(
         (<Step.WAIT: 'wait'>, <Step.RUN: 'run'>)
     """  # noqa: E501 (an example on one line)
     if evidence.is_claimed:
+        # After a restart the age of a claim is not known, and its time in the status is another machine's clock.
         since = now if claim.since is None else claim.since
         over = now - since >= policy.delay
         return (Step.RUN, AutoscalerClaim(ran=True)) if over else (Step.WAIT, AutoscalerClaim(since, ran=claim.ran))
+    # It was claimed, and another controller has replaced the reason since.
     if claim.since is not None:
         return Step.LEAVE, AutoscalerClaim(lost=now, ran=claim.ran)
     if claim.lost is not None and now - claim.lost < RETRY:
         return Step.LEAVE, claim
     if evidence.foreign is None and claim.lost is None and (evidence.has_ours or policy.proven):
         return Step.RUN, AutoscalerClaim(ran=True)
+    # Also without `take_over`, where ours ran it before: another client may only have edited its status.
     if policy.take_over or evidence.foreign is None or evidence.has_ours or claim.ran:
         return Step.CLAIM, AutoscalerClaim(since=now, ran=claim.ran)
     return Step.LEAVE, claim
+
+
+def last_foreign_write(autoscaler: Manifest, ours: str) -> StatusWrite | None:
+    """Return the last status write of another field manager, if it is later than our own.
+
+    Args:
+        autoscaler: The manifest of an autoscaler, with its `managedFields`.
+        ours: Our field manager.
+
+    Returns:
+        The last write of another field manager; None if there is none, or our own is later. Of writes in the same
+        second the one that owns the reason of `AbleToScale` is the later one.
+
+    Example:
+        >>> def entry(manager: str, time: str) -> Manifest:
+        ...     return {"manager": manager, "subresource": "status", "time": time}
+        >>> theirs, ours = entry("kube-controller-manager", "2026-01-31T12:00:00Z"), entry("us", "2026-01-31T12:01:00Z")
+        >>> last_foreign_write({"metadata": {"managedFields": [theirs]}}, "us").manager
+        'kube-controller-manager'
+        >>> last_foreign_write({"metadata": {"managedFields": [theirs, ours]}}, "us") is None
+        True
+    """
+    writes = list(_writes(autoscaler))
+    foreign = max((write for write in writes if write.manager != ours), default=None)
+    own = max((write for write in writes if write.manager == ours), default=_NO_WRITE)
+    if foreign is None or foreign[:2] <= own[:2]:
+        return None
+    return StatusWrite(foreign.at, foreign.manager)
+
+
+def _status_writers(autoscaler: Manifest) -> frozenset[str]:
+    """Return the field managers that own a field of the status of an autoscaler.
+
+    Args:
+        autoscaler: Its manifest, with its `managedFields`.
+    """
+    return frozenset(write.manager for write in _writes(autoscaler))
+
+
+class _Write(NamedTuple):
+    at: str
+    owns_reason: bool
+    manager: str
+
+
+_NO_WRITE: Final = _Write("", False, "")  # noqa: FBT003 (a named tuple)
+
+
+def _writes(autoscaler: Manifest) -> Iterator[_Write]:
+    for entry in ManagedFields.of(autoscaler).entries:
+        if entry.manager.subresource == "status":
+            owns = get_field(entry.fields, _SET_BY_EACH_SYNC) is not None
+            yield _Write(entry.time, owns, entry.manager.name)

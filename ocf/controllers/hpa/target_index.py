@@ -60,6 +60,7 @@ class TargetIndex:
             autoscaler: Its manifest.
         """
         self.drop(autoscaler)
+        # Two versions of a kind are one object, and so one target.
         target, user = scale_target_key(autoscaler).unversioned, _user(autoscaler)
         self._by_target[target].add(user)
         self._by_autoscaler[_identity(autoscaler)] = (target, user)

@@ -64,6 +64,7 @@ def check_measurement(entry: Any, kind: str) -> None:
 
 def _with_value(entry: Manifest) -> Manifest:
     """Reject an entry without a value; the built-in controller takes it for 0, and scales down."""
+    # A Go struct has 0 for what is missing; an adapter that forgets the field would shrink the workload to its minimum.
     if "value" not in entry:
         raise ManifestError("a metric value", [FieldProblem("value", "is required")])
     return entry

@@ -83,6 +83,7 @@ async def _pods(api: MetricsClient, metric: Metric, namespace: str, selector: st
 async def _object(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> MetricValues:
     described = metric.described_object or {}
     entries = await api.object_metric(namespace, described, metric.name, metric_selector=_text(metric))
+    # GetObjectMetric of the client demands exactly one; the text is that of k8s.io/metrics.
     if len(entries) != 1:
         problem = f"the custom metrics API server returned {len(entries)} results when we asked for exactly one"
         return Unavailable(f"unable to fetch metrics from custom metrics API: {problem}")

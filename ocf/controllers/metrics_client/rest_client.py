@@ -110,6 +110,8 @@ class RESTMetricsClient:
         """
         group, _ = split_api_version(str(described.get("apiVersion") or ""))
         kind, home = str(described.get("kind") or ""), f"namespaces/{segment(namespace, 'namespace')}"
+        # The custom metrics API has metrics of a namespace at a path of its own, and the namespace of the HPA is the
+        # only one that it may read.
         if (group, kind) == ("", "Namespace"):
             return await self._custom(
                 f"{home}/metrics/{segment(metric, 'metric')}", "metrics", metric, metricLabelSelector=metric_selector
@@ -171,12 +173,14 @@ class RESTMetricsClient:
         return version
 
     async def _items(self, kind: str, path: str, *subject: str, **query: str) -> Sequence[Any]:
+        # client-go leaves out an empty selector; an adapter may take "" for one that selects nothing.
         parameters = [(name, value) for name, value in query.items() if value]
         try:
             answer = await self._reader.read_path(path, parameters, most_bytes=self._most_bytes)
         except ApiError as error:
             raise with_client_message(error, path, *subject) from error
         items, metadata = answer.get("items"), answer.get("metadata") or {}
+        # A proxy or a misconfigured adapter may answer 200 with something else; read as a list, it would be empty.
         if answer.get("kind", kind) != kind or not isinstance(items, list | None) or not isinstance(metadata, dict):
             raise ServerError(f"GET {path}: the response is not of kind {kind}", code=_OK)
         if metadata.get("continue"):

@@ -94,6 +94,7 @@ def usage_samples(entries: Iterable[PodUsage], resource: str, container: str = "
 _FIELDS: Final = frozenset({"metadata", "timestamp", "window", "containers"})
 _METADATA: Final = frozenset({"name", "namespace", "creationTimestamp", "labels"})
 _CONTAINER: Final = {"name", "usage"}
+# Such as metrics-server writes, and neither negative nor fractional; the general decoders take all other forms.
 _AMOUNT: Final = re.compile(r"([0-9]{1,12})(n|u|m||k|Ki|Mi)")
 _TEXT: Final = {str}
 _MICRO: Final = 10**6  # billionths of a thousandth
@@ -150,6 +151,7 @@ def _container(container: Any) -> tuple[str, Mapping[str, int]] | None:
 
 
 def _instant(text: Any) -> datetime | None:
+    # Cached, because the entries of one response mostly have the same few times.
     return _parsed_instant(text) if text.__class__ is str else None
 
 

@@ -53,6 +53,7 @@ class GroupWriter:
         spec = group.spec
         assert spec is not None  # noqa: S101 (only valid groups are decided about)
         decided = plan.groups[group.name]
+        # Before the first node exists: a group that is deleted meanwhile must wait for it.
         if decided.add:
             group = replace(group, manifest=await add_finalizer(self._cluster, group.manifest))
         await self._begin_drains(view, group, decided, now)
@@ -68,6 +69,7 @@ class GroupWriter:
         )
         await store_group_status(self._cluster, group, status)
         self._report(group, decided, messages)
+        # After the status is stored, which has counted their failures.
         for node in view.nodes_of(group.name):
             if node.status.phase == "Failed" and not node.ending:
                 await delete_object(self._cluster, node.manifest)
@@ -87,6 +89,7 @@ class GroupWriter:
             self._reporter.event(group, "ScaleUpFailed", f"{instance_type}: {message}")
         known = {(each.name, each.reason) for each in group.status.blocked or ()}
         for each in decided.blocked:
+            # Once for as long as the same rule blocks the node: the stored status has what was reported.
             if (each.node, each.reason) not in known:
                 monitor.count("scale_down_blocked", group.name, each.reason)
                 note = f"node {each.node} stays: {each.reason}: {each.message}"
@@ -99,6 +102,7 @@ class GroupWriter:
             return
         number = 0
         for wanted in new_node_specs(group.key.name, spec, decided):
+            # Another reconcile of the same second has used these names; times have whole seconds.
             while f"{group.key.namespace}/{node_name(group, now, number)}" in view.nodes:
                 number += 1
             await self._create(_node_manifest(group, wanted, node_name(group, now, number)))

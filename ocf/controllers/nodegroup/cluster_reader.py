@@ -175,6 +175,7 @@ class ObjectReader:
         """Return the table of pods; the one of the last read if they are the same."""
         if pods is not self._tabulated:
             self._tabulated, self._table = pods, PodTable.of(without_rejected(pods, []))
+            # Dropping shapes costs a look at all pods, so it waits until half of the table may be unused.
             if len(self._shapes) > 2 * self._kept_shapes + _FEW_SHAPES:
                 self._shapes.keep(pod.shape for pod in without_rejected(pods, []))
                 self._kept_shapes = len(self._shapes)

@@ -27,6 +27,7 @@ __all__ = [
 _log: Final = logging.getLogger(__name__)
 _RETRY: Final = timedelta(seconds=1)
 _LONGEST_RETRY: Final = timedelta(minutes=2)
+# A provider without names is asked for one machine after the other, each time within its timeout, which adds up.
 _STUCK: Final = timedelta(minutes=10)
 
 
@@ -143,7 +144,9 @@ class NodeGroupController:
                         watch.cancel()
         finally:
             self._working, self._cached = False, None
+            # What the last term has read and suspected must not steer the next one.
             self._reconciler = self._make(self._cluster)
+            # The next leader, another process, has these gauges from now on.
             self._reporter.monitor.set_sizes({})
 
     def _make(self, cluster: Cluster) -> Reconciler:
@@ -173,6 +176,8 @@ class NodeGroupController:
         """Wait until something changes and then nothing for a while, or until the time has passed."""
         if await self._happens(delay):
             loop = asyncio.get_running_loop()
+            # Pods mostly come in groups; a decision about the first of them would order its node alone. Karpenter
+            # batches alike: one second of quiet, ten at most.
             until = loop.time() + self._options.longest_wait.total_seconds()
             while not self._stopping.is_set() and loop.time() < until:
                 self._changed.clear()
@@ -224,5 +229,6 @@ def _relevant(manifest: Manifest) -> Manifest:
         status["conditions"] = [
             (each.get("type"), each.get("status")) for each in status.get("conditions") or () if isinstance(each, dict)
         ]
+        # The kubelet changes the list with every image it pulls.
         status.pop("images", None)
     return {**manifest, "metadata": metadata, "status": status}

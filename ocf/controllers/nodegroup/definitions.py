@@ -5,7 +5,8 @@ from typing import Final
 from ocf.controllers.nodegroup.model import GROUP, NodeGroup
 from ocf.controllers.nodegroup.node_model import VPSieNode
 from ocf.objects import Manifest
-from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, crd
+from ocf.runtime.crds import CRDVersion, PrinterColumn, crd
+from ocf.runtime.crds.crd import AGE
 
 __all__ = ["VERSION", "node_definition", "node_group_definition"]
 

@@ -22,7 +22,9 @@ from ocf.objects.durations import parse_duration
 __all__ = ["DrainSteps", "begin", "has_to_drain"]
 
 _log: Final = logging.getLogger(__name__)
+# The default of `drainTimeout`, for a node whose group is gone.
 _TIMEOUT: Final = timedelta(minutes=10)
+# The other rules are about the moment of the decision (see `_blocked`).
 _LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe_to_evict", "do_not_disrupt")
 
 
@@ -41,8 +43,10 @@ def has_to_drain(node: NodeObject, machine: Machine | None, *, joined: bool) -> 
     drain = node.status.drain
     if node.status.phase not in ("Ready", "Draining") or (not node.ending and drain is None):
         return False
+    # Nothing runs on such a node any more, and an eviction would wait for a kubelet that does not answer.
     if machine is None or machine.state is not MachineState.RUNNING:
         return False
+    # Without a Node there are no pods to evict.
     if node.ending and not joined:
         return False
     # Once the node is deleted, only its machine is left.
@@ -82,6 +86,7 @@ class DrainSteps:
             blocked=None if node.ending else self._blocked(snapshot, name, group, now),
         )
         step = next_step(drain, observed, now, DrainSettings(deadline=_deadline(group)))
+        # A node that is being deleted cannot go back to work.
         if node.ending and step.drain.phase in (DrainPhase.UNCORDON, DrainPhase.GAVE_UP):
             await self._force(node, step.drain, now)
             return
@@ -155,8 +160,10 @@ class DrainSteps:
         try:
             await self._cluster.create(eviction, field_manager=FIELD_MANAGER, subresource=Subresource.EVICTION)
         except NotFoundError:
+            # The pod has ended, or another one has its name, which the precondition on the uid answers with a conflict.
             return ""
         except TooManyRequestsError as error:
+            # A PodDisruptionBudget allows no disruption now; the next step tries again.
             return error.message
         except ApiError as error:
             _log.warning("pod %s cannot be evicted: %s", key, error)
@@ -179,6 +186,7 @@ class DrainSteps:
             pods=movable_pods(snapshot.pods_on(name)),
             group=to_group(group, group.spec),
             status=to_group_status(group, group.spec),
+            # As many as never violate the rule about `minNodes`, which was checked when the drain began.
             remaining=group.spec.max_nodes,
             disrupted={},
             move=lambda: None,

@@ -51,6 +51,7 @@ class GroupDecision:
         if self.replaced:
             return "consolidation"
         if self.add:
+            # The names of new nodes in a decision are not those of objects, and say what they are for.
             return "min_nodes" if self.add[0].name.startswith(f"{self.scale_up.group}-min-") else "pending_pods"
         if self.removals:
             return self.removals[0].reason
@@ -73,6 +74,7 @@ class GroupDecision:
         parts = [f"more nodes are wanted: {self.scale_up.deferred}"] if self.scale_up.deferred else []
         parts += map(_stuck, self.unplaced)
         if parts:
+            # Reasons explain what is wanted; alone they would look like a problem of a group at rest.
             parts += [each for each in self.scale_up.reasons if not any(each in part for part in parts)]
         parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
         return parts or ["nothing to do"]

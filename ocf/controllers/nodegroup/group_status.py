@@ -31,13 +31,16 @@ def count_refusals(
         if spec is None or state.phase == "Failed":
             continue
         known = _refused_at(status, spec.instance_type, spec.datacenter_id)
+        # Readiness that is older than the refusal says nothing about the stock now.
         if known is not None and state.ready_at is not None and state.ready_at >= known:
             status = status.accepted(spec.instance_type, spec.datacenter_id)
     for node in nodes:
         state, spec = node.status, node.spec
+        # One that was ready broke later; its type can be had.
         if spec is None or state.phase != "Failed" or state.failed_at is None or state.ready_at is not None:
             continue
         known = _refused_at(status, spec.instance_type, spec.datacenter_id)
+        # The failed object stays until the status is stored, so it may be seen again.
         if known is None or known < state.failed_at:
             status = status.refused(spec.instance_type, spec.datacenter_id, now)
             messages[spec.instance_type] = shortened(state.last_error)
@@ -68,6 +71,7 @@ def next_status(
     after, stored = decided.after, group.status
     current = decided.scale_up.current - len(decided.removals)
     desired = max(decided.scale_up.desired - len(decided.removals), 0)
+    # The nodes that are replaced still count until they are gone, and the cheaper ones come in addition.
     if decided.replaced:
         desired += len(decided.add)
     base = stored.model_copy(
@@ -120,6 +124,7 @@ def _conditions(
 ) -> dict[str, tuple[str, str, str]]:
     current, desired, ready = status.current_nodes, status.desired_nodes, status.ready_nodes
     counted = f"{ready} of {desired} nodes are ready"
+    # All three: a group that is still shrinking is not done either.
     complete = current == desired == ready
     found = {
         "Ready": (_True, "ScalingComplete", counted) if complete else ("False", "Reconciling", counted),

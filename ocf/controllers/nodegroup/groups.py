@@ -71,6 +71,7 @@ def to_group_status(
         last_scale_down=max(times, default=None),
         low_since={each.name: each.since for each in stored.unneeded or ()},
         refusals=tuple(
+            # The status has the end of a refusal only; its beginning follows from the number of failures.
             TypeRefusal(each.instance_type, spec.datacenter_id, each.until - _wait(each.failures), each.until)
             for each in stored.backoffs or ()
         ),
@@ -96,6 +97,7 @@ def backoffs(
 def _backoff(
     refusal: TypeRefusal, before: InstanceTypeBackoff | None, messages: Mapping[str, str]
 ) -> InstanceTypeBackoff:
+    # No new failure: count and message are those of the last one.
     if before is not None and refusal.instance_type not in messages:
         return before.model_copy(update={"until": refusal.until})
     return InstanceTypeBackoff(
@@ -108,5 +110,6 @@ def _backoff(
 
 def _wait(failures: int) -> timedelta:
     """Return how long a type is left alone after so many refusals in a row."""
+    # Limited before the multiplication, which overflows beyond some dozens of failures.
     doubled: timedelta = FIRST_BACKOFF * 2 ** min(max(failures - 1, 0), 10)
     return min(doubled, LONGEST_BACKOFF)

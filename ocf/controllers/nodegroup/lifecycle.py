@@ -18,6 +18,7 @@ from ocf.objects.durations import format_duration
 
 __all__ = ["Action", "NodeState", "Observation", "Step", "accepted", "advance", "failed"]
 
+# Longer than a request may take (30 s at VPSie). A machine that is listed even later is found by no request.
 _LOST_ANSWER: Final = timedelta(minutes=1)
 
 
@@ -114,11 +115,13 @@ def failed(status: VPSieNodeStatus, problem: str, now: datetime) -> VPSieNodeSta
 
 
 def _request(status: VPSieNodeStatus, observed: Observation, now: datetime) -> Step:
+    # Where machines have no names, a new one is found as the one that did not exist before.
     existing = None if observed.keeps_names else sorted(observed.machines)
     return Step(_with(status, phase="Provisioning", requested_at=now, excluded_machines=existing), Action.CREATE)
 
 
 def _boot(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
+    # Before readiness: a machine that failed or is being deleted may still have a Node that is ready.
     if problem := _boot_problem(status, observed, now, boot_timeout):
         return Step(failed(status, problem, now))
     if _is_ready(observed):
@@ -145,6 +148,7 @@ def _boot_problem(status: VPSieNodeStatus, observed: Observation, now: datetime,
         return machine.problem or "the machine failed"
     if machine is not None and machine.state is MachineState.DELETING:
         return "the machine was deleted while it booted"
+    # One that never ran may just not be listed yet; one that did is gone.
     if machine is None and status.running_at is not None:
         return "the provider does not list the machine any more"
     if not _is_ready(observed) and now - (status.requested_at or now) >= boot_timeout:
@@ -187,6 +191,7 @@ def _run(status: VPSieNodeStatus, observed: Observation, now: datetime, timeout:
 
 
 def _machine_problem(status: VPSieNodeStatus, machine: Machine | None) -> str:
+    # Only here, where no deletion was requested, does a missing machine mean a loss.
     if machine is None or machine.state is MachineState.DELETING:
         return "the machine was deleted, but not by this controller"
     if machine.state is MachineState.FAILED:
@@ -197,6 +202,7 @@ def _machine_problem(status: VPSieNodeStatus, machine: Machine | None) -> str:
 
 
 def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
+    # The finalizer goes last: as long as a machine may exist, only this object knows of it and of its cost.
     if observed.machine is None and not _may_still_appear(status, observed, now, boot_timeout):
         return Step(status, Action.REMOVE)
     terminating = _with(status, phase="Terminating", terminating_at=status.terminating_at or now)

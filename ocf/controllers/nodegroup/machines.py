@@ -35,7 +35,9 @@ from ocf.objects.durations import parse_duration
 __all__ = ["MachineSteps"]
 
 _log: Final = logging.getLogger(__name__)
+# As many requests at once as the cluster autoscaler has deletions in flight; providers limit the rate of their clients.
 _PARALLEL: Final = 10
+# The default of `bootTimeout`, for a node whose group is gone.
 _BOOT_TIMEOUT: Final = timedelta(minutes=15)
 
 
@@ -80,10 +82,12 @@ class MachineSteps:
         if not node.ending and FINALIZER not in (node.manifest["metadata"].get("finalizers") or ()):
             node.manifest = await add_finalizer(self._cluster, node.manifest)
         if node.status.phase == "Pending" and not node.ending:
+            # Requested before its type was refused to another node: the next decision takes another type.
             if self._is_backed_off(current, node):
                 await delete_object(self._cluster, node.manifest)
                 node.manifest = _ending(node.manifest, current.now)
                 return
+            # Two unnamed requests at once could not tell their machines apart.
             if not self._provider.keeps_names and self._another_is_unknown(current, node):
                 return
         machine = current.machine_of(node, keeps_names=self._provider.keeps_names)
@@ -99,6 +103,7 @@ class MachineSteps:
             repair=current.repair,
         )
         step = advance(before, observed, current.now, boot_timeout=_boot_timeout(current.view, node))
+        # The one action before its status: stored first, a crash would leave the Node without its taints for good.
         if step.action is Action.CONFIGURE:
             await self._configure(current, node, name)
         await self._store(current, node, step.status)
@@ -108,6 +113,7 @@ class MachineSteps:
         try:
             await self._act(current, node, step.action, machine, retried=before.requested_at is not None)
         except ProviderError as error:
+            # A machine that is not found is an answer, not a failure.
             if step.status.last_error != str(error) and not isinstance(error, MachineNotFoundError):
                 await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
             raise
@@ -163,6 +169,7 @@ class MachineSteps:
         """Delete the Node of a machine that is gone, then let the object go."""
         name = node.status.node_name or (node.name if self._provider.keeps_names else "")
         manifest = current.view.index.by_name.get(name)
+        # The name of a Node may belong to another object meanwhile, whose machine lives.
         if manifest is not None and current.owner_of(name) is node:
             await delete_object(self._cluster, {**manifest, "apiVersion": "v1", "kind": "Node"})
         await remove_finalizer(self._cluster, node.manifest)
@@ -227,6 +234,7 @@ class MachineSteps:
 def _wanted(view: ClusterView, node: NodeObject) -> tuple[dict[str, str], list[Mapping[str, str]]]:
     """Return labels and taints of the Node of a machine."""
     assert node.spec is not None  # noqa: S101 (checked before each step)
+    # Also without the group: the label says what the node belonged to.
     labels = {MEMBER_LABEL: member_value(node.key.namespace, node.spec.node_group_name)}
     group = view.groups.get(node.group)
     if group is None or group.spec is None:

@@ -65,6 +65,8 @@ class NodeIndex:
             machine: The machine; None if the provider does not list it.
             keeps_names: Whether the Node may be found by the name of the object.
         """
+        # In the order of certainty: what was found before, what the cloud controller wrote, what the provider says;
+        # addresses may be used again.
         names = [node.status.node_name]
         if machine is not None:
             names += [self._by_provider_id.get(machine.provider_id, ""), machine.node_name]

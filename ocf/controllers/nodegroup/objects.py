@@ -38,6 +38,7 @@ MEMBER_LABEL: Final = f"{GROUP}/node-group"
 """The label of Nodes whose value, `member_value`, names their group."""
 
 _LONGEST_LABEL: Final = 63
+# With the digest, a name stays within the 63 characters of a label and of host names.
 _LONGEST_PREFIX: Final = 40
 _DIGEST: Final = 10
 
@@ -170,6 +171,7 @@ def reject_second_claims(nodes: Iterable[NodeObject]) -> list[NodeObject]:
 
 def _by_age(node: NodeObject) -> tuple[bool, str, str, str]:
     created = str(node.manifest["metadata"].get("creationTimestamp") or "")
+    # A valid object is never rejected in favour of one that cannot be run.
     return bool(node.problems), created, node.key.namespace, node.name
 
 
@@ -199,6 +201,7 @@ def read_group(manifest: Manifest) -> GroupObject:
         >>> group.spec, str(group.problems[0])
         (None, 'spec: minNodes must not be above maxNodes, got 3 and 2')
     """
+    # A status that cannot be read counts as empty: it is written anew, while the user has to correct the spec.
     spec, problems = _read(NodeGroupSpec, manifest, "spec")
     status, _ = _read(NodeGroupStatus, manifest, "status")
     return GroupObject(manifest=manifest, spec=spec, status=status or NodeGroupStatus(), problems=problems)

@@ -145,6 +145,7 @@ class ClusterView:
         found: dict[str, str] = {}
         starting = [(node, node.spec) for node in self.nodes.values() if node.spec is not None and _holds(node, now)]
         for _, spec in starting:
+            # First the places on nodes that there were: where a pod is in both, the new node is the later decision.
             found |= {each.pod: each.node for each in spec.placed_pods or ()}
         for node, spec in starting:
             found |= dict.fromkeys(spec.pods or (), node.node_name)
@@ -164,6 +165,8 @@ class ClusterView:
     def _is_in_flight(self, node: NodeObject) -> bool:
         if node.spec is None or node.leaving:
             return False
+        # A Node that was ready and is missing counts as on its way as well: otherwise its absence orders a second
+        # machine at once.
         return node.booting or self.index.state(node.status.node_name) is NodeState.ABSENT
 
     def _in_flight(self, node: NodeObject, catalog: Catalog) -> Node:
@@ -171,6 +174,7 @@ class ClusterView:
         spec, name = node.spec, node.node_name
         found, known = self.groups.get(node.group), catalog.types.get(spec.instance_type)
         offerings = catalog.offerings(spec.instance_type, spec.datacenter_id)
+        # A type may be gone from the catalog while its machine boots.
         if found is None or found.spec is None or known is None or not offerings:
             # It counts for its group, but what it could take is not known.
             label = member_value(node.key.namespace, spec.node_group_name)

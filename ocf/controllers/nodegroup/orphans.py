@@ -35,6 +35,7 @@ class Orphans:
             return
         known = {node.name for node in view.nodes.values()}
         found = {each.name: each for each in machines if self._is_orphan(each, known)}
+        # In the second reconcile: the cache may not have the object yet that another leader created.
         for name in sorted(self._suspects & found.keys()):
             await self._delete(view, found[name])
         for name in sorted(found.keys() - self._suspects):

@@ -89,4 +89,5 @@ def _unmanaged(view: ClusterView) -> SafetyRule:
 
 
 def _is_managed(node: NodeObject) -> bool:
+    # One that drains already is on its way out and needs no decision.
     return node.spec is not None and not node.problems and node.status.phase == "Ready"

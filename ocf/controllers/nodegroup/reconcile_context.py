@@ -34,6 +34,7 @@ class NodeGroupContext:
 
     def __post_init__(self) -> None:
         # A large cluster is looked at once, and not once for each of its nodes.
+        # Reversed, so that of two machines with one name the first counts, as it does for the provider.
         self._by_name = {each.name: each for each in reversed(self.machines) if each.name}
         self._by_id = {each.id: each for each in reversed(self.machines) if each.id}
         self.ids = frozenset(self._by_id)

@@ -78,6 +78,7 @@ class Reconciler:
         problems: dict[str, str] = {}
         failures: list[str] = []
         try:
+            # One list per reconcile, and all or nothing: on a part of it, missing machines would look lost.
             machines = await self._provider.list()
             await self._refresh_catalog(now)
         except ProviderError as error:
@@ -102,6 +103,7 @@ class Reconciler:
 
     async def _refresh_catalog(self, now: datetime) -> None:
         known = self._catalog_at
+        # Negative after the clock was set back, which would keep the catalog for as long.
         if known is None or not timedelta(0) <= now - known < self._options.catalog_period:
             self._catalog = Catalog.of(await self._provider.instance_types())
             self._catalog_at = now
@@ -114,6 +116,7 @@ class Reconciler:
                 await self._safely(group.name, self._end_group(view, group), current.failures)
         keeps_names = self._provider.keeps_names
         nodes = list(view.nodes.values())
+        # Nodes in a drain take no step of their life, so that no machine is deleted under pods that are being evicted.
         draining = [
             node
             for node in nodes
@@ -125,6 +128,8 @@ class Reconciler:
             )
         ]
         snapshot = view.snapshot(self._catalog) if draining or any(_is_unready(node) for node in nodes) else None
+        # Nodes that are not ready all at once mostly have a common cause, such as the network, that replacing does not
+        # cure.
         current.repair = snapshot is None or not is_sick(snapshot)
         self._drains.keep(draining)
         for node in draining:
@@ -134,6 +139,7 @@ class Reconciler:
         others = {id(node) for node in draining}
         await self._machines.advance_all(current, [node for node in nodes if id(node) not in others])
         for node in nodes:
+            # Those of other groups are deleted once their failure is counted (see `carry_out`).
             if node.status.phase == "Failed" and not node.ending and not _is_decided(view, node):
                 await self._safely(node.name, delete_object(self._cluster, node.manifest), current.failures)
 
@@ -143,6 +149,7 @@ class Reconciler:
         for node in nodes:
             if not node.ending:
                 await delete_object(self._cluster, node.manifest)
+        # Nodes of the view still exist, so the finalizer goes in a later reconcile at the earliest.
         if not nodes:
             await remove_finalizer(self._cluster, group.manifest)
 

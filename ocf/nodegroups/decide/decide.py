@@ -89,6 +89,7 @@ def decide(
         group.name: _current(group, (statuses or {}).get(group.name, GroupStatus()), snapshot, membership, now)
         for group in known
     }
+    # Before anything is packed: a pod that found its place together with others would take another one alone.
     nominated = _nominated(snapshot, nominations or {})
     for key, node in nominated.items():
         snapshot = snapshot.place(snapshot.pods[key], node)
@@ -96,6 +97,7 @@ def decide(
     scale_up = plan_scale_up(
         snapshot, pending, known, membership=membership, statuses=current, catalog=catalog, now=now
     )
+    # Pods for which no node helps keep no room: otherwise one of them would keep every idle node.
     waiting = [pod for pod in pending if pod.key in scale_up.placements]
     scale_down = plan_scale_down(
         snapshot,
@@ -116,11 +118,13 @@ def decide(
         membership=membership,
         problems=tuple(problems),
     )
+    # A cheaper node is looked for only in a group at rest: what is added or removed changes which one that is.
     if scale_up.grows or scale_down.removals or scale_down.stopped:
         return decision
     replacements = _replacement(decision, snapshot, known, catalog, rules=rules, now=now)
     after = dict(decision.statuses)
     for each in replacements:
+        # As a scale-up: the new nodes are found again by their creation after this time.
         after[each.group] = replace(after[each.group], last_scale_up=now, replaced=frozenset(each.nodes))
     direction = Direction.UP if replacements else Direction.NONE
     return replace(decision, direction=direction, replacements=replacements, statuses=after)
@@ -163,6 +167,7 @@ def _current(
     """Return the status as of now: without nodes that are gone, and with what is underutilized now."""
     status = status.until(now)
     members = frozenset(membership.nodes.get(group.name, ()))
+    # Names of nodes that are gone would hold a replacement open for ever.
     status = replace(status, draining=status.draining & members, replaced=status.replaced & members)
     return update_low_since(group, status, snapshot, membership, now)
 

@@ -149,12 +149,15 @@ def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: Dra
     """
     if drain.ended:
         return DrainStep(drain)
+    # First of all: whatever the drain waits for went with the node.
     if not observed.exists:
         return DrainStep(replace(drain, phase=DrainPhase.DONE, message=""))
+    # Its machine may be gone already, so neither the deadline nor a rule leads back.
     if drain.phase is DrainPhase.DELETE:
         return DrainStep(drain, (DrainAction(ActionKind.DELETE),))
     if drain.phase is DrainPhase.UNCORDON:
         return _uncordon(drain, observed)
+    # After the clock was set back, a start in the future would put off the deadline.
     drain = replace(drain, started=min(drain.started, now))
     deadline = drain.started + (settings or DrainSettings()).deadline
     why = _reason_to_give_up(observed, overdue=now >= deadline)
@@ -182,6 +185,7 @@ def _forward(drain: Drain, observed: ObservedNode) -> DrainStep:
 
 def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
     moving, leaving = movable_pods(observed.pods), _leaving(observed)
+    # Once every pod has left, nothing is disrupted any more by going on.
     if observed.blocked is not None and moving:
         return f"{observed.blocked.reason}: {observed.blocked.message}"
     if overdue and (moving or leaving):

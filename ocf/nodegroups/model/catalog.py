@@ -43,6 +43,7 @@ class Catalog:
         """Return the offerings of a type in a zone, whether available or not, the cheapest first."""
         known = self.types.get(name)
         there = (each for each in known.offerings if each.zone == zone) if known else ()
+        # At one price a machine that stays comes before one that may be taken away.
         return tuple(sorted(there, key=lambda each: (each.price, each.spot)))
 
     def price(self, name: str, zone: str) -> float | None:

@@ -112,6 +112,7 @@ class NodeGroup:
 
     def claims(self, node: Node) -> bool:
         """Return whether a node has the labels of this group."""
+        # No labels would be a subset of those of every node.
         return bool(self.member_labels) and self.member_labels.items() <= node.labels.items()
 
     def problems(self) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 __all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "GroupStatus", "TypeRefusal"]
 
+# Both as in the cluster autoscaler, `--initial-node-group-backoff-duration` and `--max-node-group-backoff-duration`.
 FIRST_BACKOFF: Final = timedelta(minutes=5)
 """How long an instance type is left alone after the provider refused it for the first time."""
 
@@ -69,6 +70,7 @@ class GroupStatus:
             last_scale_down=_past(self.last_scale_down, now),
             low_since={name: min(at, now) for name, at in self.low_since.items()},
             refusals=tuple(
+                # A refusal of the future could keep a type away for as long as the clock was wrong.
                 each if each.at <= now else each._replace(at=now, until=min(each.until, now + LONGEST_BACKOFF))
                 for each in self.refusals
             ),

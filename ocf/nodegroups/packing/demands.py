@@ -28,6 +28,7 @@ def pending_pods(snapshot: ClusterSnapshot) -> tuple[SnapshotPod, ...]:
     their own node. A pod counts from the moment that it exists, even before the scheduler has tried to place it: it
     takes room either way.
     """
+    # Not by the condition `PodScheduled`: a scale-up would begin only after the scheduler has tried each pod.
     return tuple(
         pod for pod in snapshot.pods.values() if not (pod.node_name or pod.deleting or pod.gated or pod.of_daemon_set)
     )

@@ -54,6 +54,7 @@ def _candidates(view: ShapeView, first: int, stop: int | None, hint: int) -> Ite
     candidates = view.candidates
     if stop is not None:
         return candidates[bisect_left(candidates, first) : bisect_left(candidates, stop)]
+    # Behind the hint first, then from the start: nothing is left out, so that a pod without a place really has none.
     if hint > first:
         return _rotated(candidates, bisect_left(candidates, hint), bisect_left(candidates, first))
     return candidates[bisect_left(candidates, first) :] if first else candidates
@@ -72,6 +73,7 @@ def _by_resources(state: ClusterState, view: ShapeView, candidates: Iterable[int
     free_cpu, free_memory, free_pods = state.free_cpu, state.free_memory, state.free_pods
     found = []
     for index in candidates:
+        # Nearly every node of a full cluster ends here, before any division.
         if free_pods[index] < 1 or free_cpu[index] < cpu or free_memory[index] < memory:
             continue
         number = min(count, free_pods[index])
@@ -81,6 +83,8 @@ def _by_resources(state: ClusterState, view: ShapeView, candidates: Iterable[int
             number = min(number, free_memory[index] // memory)
         if storage > 0:
             number = min(number, state.free_storage[index] // storage)
+        # Without a limit by a resource that is not requested: its need is minus infinity, and a node may be
+        # overcommitted.
         for name, amount in view.scalars:
             number = min(number, state.free_scalars[index].get(name, 0) // amount)
         if number > 0:
@@ -161,6 +165,7 @@ def _place_in(state: ClusterState, view: ShapeView, group: _Topology) -> int | N
         if index in closed:
             continue
         reason = view.rules.check(index)
+        # All nodes of the topology share the verdict, so the rest of them need not be asked now.
         if reason == SPREAD:
             group.position = position
             return -1

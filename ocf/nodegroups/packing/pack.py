@@ -72,6 +72,7 @@ class _Grower:
 
     def place(self, demand: Demand, templates: Sequence[NodeTemplate]) -> Unplaced | None:
         """Place equal pods on new nodes, and return those that have no place."""
+        # On nodes that were added for larger pods: their gaps are paid for.
         pods = self._fill(demand.shape, demand.pods)
         rejecting: dict[tuple[str, str, str], Misfit] = {}
         limited = False
@@ -90,6 +91,7 @@ class _Grower:
             else:
                 break
             pods = rest
+            # The verdict of a template holds until pods are placed elsewhere, which only spread depends on.
             if demand.shape.spread:
                 # A node in one zone makes room in the others.
                 rejecting.clear()
@@ -103,6 +105,7 @@ class _Grower:
     def _may_grow(self, template: NodeTemplate) -> bool:
         if self._most is not None and len(self.new_nodes) >= self._most:
             return False
+        # A group without an entry has no limit.
         return self._limits.get(template.group, 1) > 0
 
     def _open(self, demand: Demand, template: NodeTemplate) -> tuple[tuple[SnapshotPod, ...], Misfit | None]:
@@ -111,6 +114,7 @@ class _Grower:
         mark = state.mark()
         name = self._free_name(template)
         index = state.add_node(template.make(name))
+        # Before the pods: DaemonSet pods run on the node in any case, and their room is not there for others.
         place_daemons(state, index)
         placed = fill(state, state.view(demand.shape), len(demand.pods), first=index)
         if not placed:
@@ -195,5 +199,6 @@ def _unplaced(
     )
     if limited:
         return Unplaced(pods, "; ".join((*reasons, "the limit of nodes is reached")), never=False)
+    # A rule about other pods may be met later; a node that is too small stays too small.
     never = not any(misfit.depends_on_pods for misfit in rejecting.values())
     return Unplaced(pods, "; ".join(reasons) or "there is no node to add", never)

@@ -21,6 +21,7 @@ def prepare(snapshot: ClusterSnapshot, *, with_in_flight: bool = False) -> Clust
     """
     nodes = snapshot.nodes
     if not with_in_flight:
+        # See `join_in_flight` for why they come later.
         nodes = Overlay({name: node for name, node in nodes.items() if not node.in_flight})
     state = ClusterState(replace(snapshot, nodes=nodes))
     for index, node in enumerate(state.nodes):
@@ -95,6 +96,7 @@ def reference_size(state: ClusterState, templates: Sequence[NodeTemplate]) -> Re
     Args:
         templates: The nodes that could be added.
     """
+    # The order of packing should not change when the nodes change on which it happens.
     nodes = [template.node for template in templates] or state.nodes
     if not nodes:
         return NO_RESOURCES

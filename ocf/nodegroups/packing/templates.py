@@ -41,6 +41,7 @@ class NodeTemplate:
         Args:
             name: The name of the node, which is its hostname, too.
         """
+        # Spread and anti-affinity over hosts need a hostname of each node.
         return replace(self.node, name=name, labels={**self.node.labels, _HOSTNAME: name}, in_flight=True)
 
 
@@ -57,6 +58,8 @@ def place_daemons(state: ClusterState, index: int) -> None:
     present = state.placed[index]
     for daemon_set in state.snapshot.daemon_sets:
         shape = daemon_set.shape
+        # By labels as well, because admission may have changed the pod (a webhook, a LimitRange), so that shapes
+        # differ.
         if shape in present or any(_is_pod_of(other.labels, shape.labels) for other in present):
             continue
         if StaticFilter(shape, state.snapshot).check_node(node) is None:

@@ -61,6 +61,7 @@ class CounterTable:
         pods = tuple(placed)
         for counter in self._counter_list:
             if counter.by_taints:
+                # Only a spread constraint with `nodeTaintsPolicy: Honor` has topologies that depend on taints.
                 counter.add(index, -sum(count for shape, count in pods if counter.selects(shape)))
                 counter.node_removed(index)
 
@@ -89,6 +90,7 @@ class CounterTable:
 
         def is_eligible(index: int) -> bool:
             node = self._nodes[index]
+            # A node that lacks one of the topology keys counts for no constraint (nodeLabelsMatchSpreadConstraints).
             if any(key not in node.labels for key in keys):
                 return False
             if constraint.honor_affinity and not matches_node_affinity(shape, node):
@@ -96,6 +98,7 @@ class CounterTable:
             return not constraint.honor_taints or untolerated(node.taints, shape.tolerations) is None
 
         def counts(other: PodShape) -> bool:
+            # The scheduler leaves out pods that are being deleted, too (countPodsMatchSelector).
             return not other.deleting and constraint.counts(
                 other.namespace, other.label_map, own_namespace=shape.namespace
             )
@@ -120,6 +123,7 @@ class CounterTable:
     def _register(self, identity: object, counter: PodCounter) -> PodCounter:
         for shape, nodes in self._where.items():
             if nodes and counter.selects(shape):
+                # A counter that is asked for late begins with all that is placed already.
                 for index, count in nodes.items():
                     counter.add(index, count)
         self._counters[identity] = counter
@@ -129,6 +133,7 @@ class CounterTable:
     def _touched_by(self, shape: PodShape) -> list[PodCounter]:
         """Return the counters that pods of a shape belong to."""
         found, seen = self._touched.get(shape, ([], 0))
+        # Counters are only ever added, so the number of those that were looked at says where to go on.
         if seen < len(self._counter_list):
             found = found + [counter for counter in self._counter_list[seen:] if counter.selects(shape)]
             self._touched[shape] = (found, len(self._counter_list))

@@ -85,6 +85,7 @@ class DomainCounter(PodCounter):
         Args:
             min_domains: With fewer topologies than this it is 0.
         """
+        # As if one more, empty topology existed, so that the pods wait for it (minMatchNum of podtopologyspread).
         return 0 if len(self._members) < min_domains else self._lowest
 
     def add(self, index: int, pods: int) -> None:
@@ -132,5 +133,6 @@ class DomainCounter(PodCounter):
         histogram[count] -= 1
         if not histogram[count]:
             del histogram[count]
+            # The minimum is searched anew only when the last topology with it has left; a histogram is short.
             if count == self._lowest:
                 self._lowest = min(histogram, default=0)

@@ -43,6 +43,7 @@ def explain(shape: PodShape, index: int, state: ClusterState) -> Misfit | None:
     view = state.view(shape)
     node = state.nodes[index]
     found = view.static.check_node(node)
+    # In the order of the default profile: the first plugin that rejects a node gives the message that users compare.
     if found is None and shape.ports and not state.has_ports(shape, index):
         found = Misfit("NodePorts", (PORTS,))
     # Most nodes have room, and reasons are asked for on thousands of them.
@@ -72,6 +73,7 @@ def count_reasons(shape: PodShape, state: ClusterState) -> dict[str, int]:
     for index in range(len(state.nodes)):
         if index in state.closed:
             continue
+        # The common case without a Misfit per node: a full cluster of 5 000 nodes is counted in every message.
         if plain and index in candidates and not state.has_room(view, index):
             short["cpu"] += state.free_cpu[index] < cpu
             short["memory"] += state.free_memory[index] < memory
@@ -91,6 +93,7 @@ def _shortages(shape: PodShape, index: int, state: ClusterState) -> Iterator[Sho
     requests, allocatable = shape.requests, state.nodes[index].allocatable
     if state.free_pods[index] < 1:
         yield Shortage("pods", 1, state.free_pods[index], allocatable.pods)
+    # A request of 0 fits even on an overcommitted node (fitsRequest of noderesources).
     if 0 < requests.cpu > state.free_cpu[index]:
         yield Shortage("cpu", requests.cpu, state.free_cpu[index], allocatable.cpu)
     if 0 < requests.memory > state.free_memory[index]:

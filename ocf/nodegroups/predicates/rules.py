@@ -71,8 +71,11 @@ class TopologyRules:
             count = spread.at(index)
             if count is None:
                 return SPREAD_LABEL
+            # The pod itself counts only if its labels match the selector of its constraint (selfMatchNum in
+            # filtering.go).
             if count + own - spread.lowest(constraint.min_domains) > constraint.max_skew:
                 return SPREAD
+        # Spread before affinity, and own rules before those of other pods, as the plugins report them.
         if self._affinity and not self._is_near(index):
             return AFFINITY
         if any(counter.at(index) for counter in self._anti_affinity):
@@ -90,6 +93,8 @@ class TopologyRules:
         return Misfit(plugin, (reason,))
 
     def _is_near(self, index: int) -> bool:
+        # Every topology label must be on the node, even for the first pod of a series (satisfyPodAffinity in
+        # filtering.go).
         found = True
         for counter in self._affinity:
             count = counter.at(index)

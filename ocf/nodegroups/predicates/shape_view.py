@@ -77,6 +77,8 @@ class ShapeView:
         present = position < len(self.candidates) and self.candidates[position] == index
         if is_candidate and not present:
             self.candidates.insert(position, index)
+            # A node that was closed and comes back keeps its place in the groups, which filter closed nodes when they
+            # are used.
             if index not in self._grouped:
                 self._grouped.clear()
         elif present and not is_candidate:
@@ -97,6 +99,7 @@ class ShapeView:
         for index in self.candidates:
             labels = nodes[index].labels
             groups.setdefault(tuple([labels.get(key) for key in keys]), []).append(index)
+        # The key with the fewest values is the widest topology: zones before hosts.
         widest = min(range(len(keys)), key=lambda place: len({values[place] for values in groups}), default=0)
         turns: dict[str | None, int] = {}
         ordered: list[tuple[int, int, list[int]]] = []

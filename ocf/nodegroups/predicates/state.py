@@ -49,6 +49,7 @@ class ClusterState:
         # Room that is there is used before room that is on its way.
         for node in sorted(snapshot.nodes.values(), key=lambda node: (node.in_flight, node.name)):
             self._append(node)
+        # What runs there cannot be read, so no pod is planned onto it.
         for name in snapshot.unknown_nodes & self.index.keys():
             self.close(self.index[name])
         for name, pods in snapshot.on_node.items():
@@ -112,6 +113,7 @@ class ClusterState:
             count: Their number.
         """
         self._change(shape, index, count)
+        # A journal in place of copies: trials of thousands of nodes undo a few changes each.
         self._journal.append(lambda: self._change(shape, index, -count))
 
     def remove(self, shape: PodShape, index: int, count: int = 1) -> None:
@@ -228,9 +230,11 @@ class ClusterState:
 
     def _reopen(self, index: int) -> None:
         self.closed.discard(index)
+        # Not only reopened: views that were made while it was closed have never judged it.
         self._set(index, self.nodes[index])
 
     def _kind(self, node: Node) -> int:
+        # A number per combination, so that filters hash a small integer and not the taints for each node and shape.
         return self._kind_numbers.setdefault((node.unschedulable, node.taints), len(self._kind_numbers))
 
 

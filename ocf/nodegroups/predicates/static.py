@@ -65,6 +65,7 @@ class StaticFilter:
         shape = self._shape
         if self.rejected is not None:
             return self.rejected
+        # Before all other filters: NodeAffinity narrows the nodes in PreFilter already.
         if shape.node_names is not None and node.name not in shape.node_names:
             return _OTHER_NODE
         if node.unschedulable and not any(each.tolerates(_CORDON) for each in shape.tolerations):
@@ -84,6 +85,7 @@ class StaticFilter:
         """Return the labels that the verdict depends on; None if it also depends on the name."""
         keys = {key for key, _ in self._shape.node_selector}
         for term in self._shape.node_affinity or ():
+            # A verdict about a name is shared with no other node.
             if term.names or term.name_sets:
                 return None
             keys.update(each.key for each in term.expressions)

@@ -97,8 +97,10 @@ class VolumeFilter:
         for claim in self._delayed:
             if claim.selected_node and claim.selected_node != node.name:
                 return BIND_CONFLICT
+            # Once provisioning has begun for a node, no other volume is taken.
             volume = None if claim.selected_node else self._matching(claim, node, chosen)
             if volume is not None:
+                # Two claims of one pod need two volumes.
                 chosen.add(volume.name)
             elif not self._can_provision(claim, node):
                 return BIND_CONFLICT
@@ -113,6 +115,7 @@ class VolumeFilter:
             if volume.storage_class != claim.storage_class or volume.size < claim.size or volume.mode != claim.mode:
                 continue
             reachable = _is_reachable(volume, node)
+            # A volume that is reserved for the claim is the only choice, even if a better one is free.
             if volume.claim == own:
                 return volume if reachable else None
             if volume.phase != "Available" or (claim.selector and not claim.selector.matches(volume.labels)):
@@ -133,6 +136,7 @@ class VolumeFilter:
         )
 
     def _check_zones(self, node: Node) -> Misfit | None:
+        # A cluster without zones ignores the labels of volumes (Filter of volumezone).
         if not any(key in node.labels for key in _ZONE_KEYS):
             return None
         for claim in self._bound:

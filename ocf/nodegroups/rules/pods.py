@@ -68,6 +68,7 @@ def has_local_storage(pod: SnapshotPod, snapshot: ClusterSnapshot | None = None)
 
 def is_system_pod(pod: SnapshotPod) -> bool:
     """Return whether a pod is part of the control plane: etcd, API server, scheduler or controller manager."""
+    # By a part of the name, because static pods carry the name of their node behind it.
     return pod.namespace == _SYSTEM and any(name in pod.name for name in _CONTROL_PLANE)
 
 
@@ -90,6 +91,8 @@ def check_pdbs(pods: Iterable[SnapshotPod], snapshot: ClusterSnapshot) -> tuple[
         exhausted = [budget.key for budget in budgets if budget.disruptions_allowed <= 0]
         if exhausted:
             return pod, f"the disruption budget {exhausted[0]} allows no disruption"
+        # The eviction subresource answers 500 for such a pod (pkg/registry/core/pod/storage/eviction.go), so a drain
+        # would never end.
         if len(budgets) > 1:
             return pod, f"several disruption budgets select it: {', '.join(budget.key for budget in budgets)}"
     return None
@@ -97,6 +100,7 @@ def check_pdbs(pods: Iterable[SnapshotPod], snapshot: ClusterSnapshot) -> tuple[
 
 def _is_local(key: str, snapshot: ClusterSnapshot) -> bool:
     claim = snapshot.claims.get(key)
+    # Not known is treated as local: a wrong guess costs data, a right one only a node.
     if claim is None:
         return True
     if not claim.volume:

@@ -104,6 +104,8 @@ def _pdb(removal: Removal) -> Blocked | None:
     for pod in removal.pods:
         for budget in budgets_of(pod, removal.snapshot):
             evicted = removal.disrupted.get(budget.key, 0)
+            # The status counts the evictions of this reconcile only once they happened. A first node may always use up
+            # the budget: its pods are evicted one after the other.
             if evicted >= budget.disruptions_allowed > 0:
                 text = f"the disruption budget {budget.key} allows no more disruptions beside those of this reconcile"
                 return Blocked("pdb", text, pod.key)
@@ -130,6 +132,7 @@ def _affinity(removal: Removal) -> Blocked | None:
 def _min_nodes(removal: Removal) -> Blocked | None:
     # A group whose minimum is above its maximum keeps its maximum.
     fewest = min(removal.group.min_nodes, removal.group.max_nodes)
+    # Nodes in flight are not counted: they may never come.
     if removal.remaining < fewest:
         return Blocked("min_nodes", f"the group must keep {fewest} nodes")
     return None

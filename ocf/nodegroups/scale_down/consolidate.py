@@ -25,11 +25,16 @@ from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["Replacement", "age_left", "is_still_replacing", "plan_replacement"]
 
+# Bounds of one search, which runs in every reconcile at rest: an estimate per set of nodes, and a full packing for the
+# few sets that promise most.
 _MOST_NODES: Final = 50
+# Below, the pods would move for next to nothing, and rounding of prices could make a saving of none.
 _LEAST_SHARE: Final = 0.01
 _MOST_SEARCHED: Final = 8
 _ROUNDING: Final = 1e-6
+# By then the new nodes have long joined or failed (`bootTimeout` is 15 minutes by default).
 _LONGEST: Final = timedelta(hours=1)
+# Blocks that end by themselves, so the replacement waits for them.
 _PASSING: Final = ("cooldown", "pdb")
 _TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -69,6 +74,7 @@ def plan_replacement(
     replaced.
     """
     members = [snapshot.nodes[name] for name in membership.nodes.get(group.name, ())]
+    # One at a time: the saving of the next one depends on how this one ends.
     if status.draining or status.replaced or any(node.in_flight for node in members):
         return None
     selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
@@ -136,6 +142,7 @@ def _best(search: "_Search", choices: Sequence[tuple[_Estimate, Sequence[Node], 
     """
     best: Replacement | None = None
     for estimate, nodes, price in sorted(choices, key=lambda each: -each[0].most):
+        # The bound is optimistic (fractions of nodes), so what it excludes cannot win.
         if best is not None and estimate.most < best.saving - _ROUNDING * price:
             continue
         found = search.replace(nodes, price)
@@ -185,6 +192,7 @@ class _Search:
         state.rollback(mark)
         saving = price - packing.price
         fewer = len(nodes) - len(packing.new_nodes)
+        # Fewer nodes than the group must keep would be filled up again, at the full price.
         if packing.unplaced or saving < price * _LEAST_SHARE or fewer > self._spare:
             return None
         names = tuple(sorted(node.name for node in nodes))
@@ -228,6 +236,7 @@ def _choices(
             if names not in seen:
                 seen.add(names)
                 yield chosen
+            # By a quarter each time, so that 50 candidates give about a dozen sets and not 2^50.
             size = min(size * 3 // 4, size - 1)
 
 

@@ -16,6 +16,7 @@ from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["is_sick", "plan_scale_down", "update_low_since"]
 
+# As in the cluster autoscaler, `--max-total-unready-percentage` and `--ok-total-unready-count`.
 _SICK_PERCENT: Final = 45
 _SICK_NODES: Final = 3
 
@@ -49,6 +50,7 @@ def update_low_since(
             continue
         utilization = utilization_of(node, snapshot, group.scale_down.source)
         if utilization is not None and utilization.is_low(group.scale_down):
+            # A node that is not in the new map has been busy in between, and starts anew.
             low[name] = status.low_since.get(name, now)
     return replace(status, low_since=low)
 
@@ -78,12 +80,15 @@ class _Planner:
         nodes = [node for node in members if not node.in_flight and node.name not in status.draining]
         utilization = {node.name: utilization_of(node, self._snapshot, group.scale_down.source) for node in nodes}
         moving = {node.name: movable_pods(self._snapshot.pods_on(node.name)) for node in nodes}
+        # Empty nodes first: nothing is disrupted, and the room of the others stays for their pods.
         nodes.sort(key=lambda node: (bool(moving[node.name]), removal_order(node, utilization[node.name])))
         # Nodes in flight may never come: they do not stand in for one that is there.
         surplus = len(nodes) - max(group.max_nodes, 0)
         draining = [name for name in self._membership.nodes.get(group.name, ()) if name in status.draining]
         with_pods = sum(bool(movable_pods(self._snapshot.pods_on(name))) for name in draining)
         remaining, empty = len(nodes), len(draining) - with_pods
+        # A replacement was planned for all of its nodes at once; one after the other, the first could take the place of
+        # the last.
         together = self._replaced_together(status, nodes, moving) if surplus <= 0 else {}
         for node in nodes:
             pods = moving[node.name]
@@ -127,6 +132,7 @@ class _Planner:
         policy = group.scale_down
         if not policy.enabled:
             return outcome_of(node, group, Verdict.IGNORED, Blocked("disabled", "the group removes no nodes"))
+        # Above the maximum nodes go whatever their utilization; the safety rules still apply.
         if surplus > 0:
             return None
         if status.replaced:
@@ -197,6 +203,7 @@ class _Planner:
         )
         blocked = first_block(removal, self._rules)
         if blocked is not None:
+            # A rule behind `affinity` may block after the pods have found places.
             self._simulation.undo(mark)
             return {}, blocked
         for pod in pods:
@@ -242,6 +249,7 @@ def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
         simulation = DrainSimulation(snapshot, pending, last=_replacing_nodes(snapshot, membership, statuses))
         for name in sorted(name for status in statuses.values() for name in status.draining):
             if name in snapshot.nodes:
+                # Drains of earlier reconciles come first: their pods are about to take the room.
                 simulation.reserve(snapshot.nodes[name], movable_pods(snapshot.pods_on(name)))
         planner = _Planner(snapshot, simulation, membership, (*RULES, *rules), now)
         for group in sorted(groups, key=lambda group: group.name):

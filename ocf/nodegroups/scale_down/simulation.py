@@ -36,6 +36,7 @@ class DrainSimulation:
         nodes = {name: node for name, node in snapshot.nodes.items() if name not in last}
         self.state: ClusterState = prepare(replace(snapshot, nodes=Overlay(nodes)), with_in_flight=True)
         self._last = len(self.state.nodes)
+        # At the end of the order of nodes, which is the order of first fit.
         for node in sorted((snapshot.nodes[name] for name in last), key=_by_size):
             self._append(node, snapshot)
         # Nodes that are on their way take no pods that are evicted now.
@@ -60,6 +61,7 @@ class DrainSimulation:
         Returns:
             The name of the new node by the key of each pod, and why it is not possible.
         """
+        # Hinted, because thousands of drains are tried and each places few pods; see `fill`.
         return self._drain([(node, pods)], partial(fill_room, self.state, hinted=True))
 
     def drain_together(
@@ -105,6 +107,8 @@ class DrainSimulation:
             index = state.index[node.name]
             state.close(index)
             known = state.nodes[index]
+            # The taint as well, which the node lifecycle controller adds: a spread constraint with `nodeTaintsPolicy:
+            # Honor` reads it.
             state.replace_node(index, replace(known, unschedulable=True, taints=(*known.taints, _CORDON)))
             for pod in (*pods, *self._guests.get(node.name, {}).values()):
                 where[pod.key], moving[pod.key] = index, pod
@@ -118,6 +122,7 @@ class DrainSimulation:
             blocked = self._why(left[0])
             state.rollback(mark)
             return {}, blocked
+        # The journal of the state knows nothing of guests, so `undo` needs both.
         self._history.append((mark, dict(self._guests)))
         for node, _ in drained:
             self._guests.pop(node.name, None)
@@ -165,6 +170,7 @@ class DrainSimulation:
         short = any(reason == TOO_MANY_PODS or reason.startswith("Insufficient ") for reason in counts)
         shown = ", ".join(f"{count} {reason}" for reason, count in counts.items())
         text = f"no other node takes it: {shown}" if counts else "there is no other node"
+        # A single node that is only too full makes it a matter of capacity: one more node of its kind would help.
         return Blocked("capacity" if short or not counts else "affinity", text, demand.pods[0].key)
 
 

@@ -48,6 +48,7 @@ def utilization_of(
     size = node.allocatable
     if size.cpu <= 0 or size.memory <= 0:
         return None
+    # With DaemonSet pods, as the cluster autoscaler counts by default (`--ignore-daemonsets-utilization` is off).
     used = total(pod.shape.requests for pod in snapshot.pods_on(node.name))
     if source is UtilizationSource.USAGE:
         measured = snapshot.usage.get(node.name)

@@ -58,4 +58,5 @@ def is_in_cooldown(now: datetime, last: datetime | None, cooldown: timedelta) ->
         >>> [is_in_cooldown(now, now - timedelta(seconds=age), timedelta(minutes=10)) for age in (599, 600)]
         [True, False]
     """
+    # Exactly as old as the cooldown is over.
     return last is not None and now - min(last, now) < cooldown

@@ -167,6 +167,7 @@ def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
     if missing <= 0 or not candidate.templates:
         return
     template = candidate.templates[0]
+    # The packing is compared with other groups first, so the state has to be as before.
     if group.choice is TypeChoice.CHEAPEST:
         template = min(candidate.templates, key=lambda each: (each.price, each.key))
     for number in range(missing):
@@ -183,6 +184,7 @@ def _grow_repeatedly(
         before = len(placements)
         unplaced = _grow(state, candidates, demands, placements)
         demands = [Demand(each.pods[0].shape, each.pods) for each in unplaced]
+        # Only rules about other pods can be met by what was placed in between.
         follows = any(demand.shape.affinity or demand.shape.spread for demand in demands)
         if len(placements) == before or not follows:
             return unplaced
@@ -200,12 +202,14 @@ def _grow(
     unplaced: dict[str, Unplaced] = {}
     while demands and waiting:
         offers = [(candidate, candidate.pack(state, demands)) for candidate in waiting]
+        # Only in the first round, in which every group has seen every pod.
         if not unplaced:
             _note(unplaced, offers)
         useful = [(candidate, packing) for candidate, packing in offers if packing.new_nodes]
         if not useful:
             break
         candidate, packing = min(useful, key=lambda offer: _rank(*offer))
+        # Each group once per round of pods: what it left it would leave again.
         waiting.remove(candidate)
         candidate.new += packing.new_nodes
         placements.update(packing.placements)
@@ -215,6 +219,7 @@ def _grow(
 
 def _rank(candidate: _Candidate, packing: Packing) -> tuple[int, int, float, int, str]:
     left = sum(len(each.pods) for each in packing.unplaced)
+    # Rounded, because sums of the same prices in another order differ in the last digits.
     return -candidate.group.priority, left, round(packing.price, 9), len(packing.new_nodes), candidate.group.name
 
 
@@ -239,6 +244,7 @@ def _note(unplaced: dict[str, Unplaced], offers: Sequence[tuple[_Candidate, Pack
             for pod in each.pods:
                 known = unplaced.get(pod.key)
                 reason = each.reason if known is None else "; ".join(dict.fromkeys((known.reason, each.reason)))
+                # A type that is sold out or backed off now may take the pod later.
                 never = each.never and not candidate.reasons and (known is None or known.never)
                 unplaced[pod.key] = Unplaced((pod,), reason, never)
 
@@ -258,6 +264,7 @@ def _limited(candidate: _Candidate, now: datetime) -> GroupScaleUp:
     group, reasons = candidate.group, list(candidate.reasons)
     wanted = len(candidate.new)
     desired = calculate_desired_nodes(candidate.current, wanted, max(group.min_nodes, 0), group.max_nodes)
+    # The formula also counts what is missing to the minimum, for which there may be no template.
     number = min(calculate_nodes_to_add(desired, candidate.current, group.max_nodes, group.batch_size), wanted)
     if number and is_in_cooldown(now, candidate.status.last_scale_up, group.scale_up_cooldown):
         number = 0

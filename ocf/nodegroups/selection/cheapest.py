@@ -18,6 +18,7 @@ from ocf.nodegroups.snapshot import NO_RESOURCES, Resources, total
 
 __all__ = ["cheapest_packing", "quick_packing", "total_requests"]
 
+# Trials of pods on a node: a limit of time that does not depend on the machine, so that a decision is repeatable.
 _BUDGET: Final = 40_000
 
 
@@ -44,6 +45,7 @@ def cheapest_packing(
     _count_all_topologies(state, templates)
     found = _cheapest(state, demands, templates, limits)
     state.rollback(mark)
+    # The stand-ins may make a skew impossible that the real nodes alone allow.
     if found.unplaced:
         found = min(found, _cheapest(state, demands, templates, limits), key=_key)
     return found
@@ -187,6 +189,7 @@ def _price_of_use(template: NodeTemplate, demand: Resources, overhead: _Overhead
         )
         if wanted
     ]
+    # The scarcest resource decides how many of these nodes the demand needs.
     return template.price / max(min(shares, default=1.0), 1e-9)
 
 
@@ -199,6 +202,7 @@ def _not_dominated(templates: Iterable[NodeTemplate]) -> list[NodeTemplate]:
         comparable = sizes.setdefault((template.group, template.zone, _plain_labels(template)), [])
         if not any(_covers(other, size) for other in comparable):
             comparable.append(size)
+            # Sorted by price, so every earlier one is cheaper or equal.
             kept.append(template)
     return kept
 
@@ -210,6 +214,7 @@ def _covers(one: Resources, two: Resources) -> bool:
 
 
 def _plain_labels(template: NodeTemplate) -> frozenset[tuple[str, str]]:
+    # The label of the type itself always differs, and pods seldom select by it.
     return frozenset(label for label in template.node.labels.items() if label[1] != template.instance_type)
 
 

@@ -20,6 +20,7 @@ def _cheapest(state: ClusterState, new: NewNode, by_price: Sequence[NodeTemplate
     shapes = state.placed[index]
     rules: tuple[set[str], bool] | None = None
     for template in by_price:
+        # By price, so no later one is cheaper either.
         if template.price >= new.template.price:
             break
         if template.group != new.template.group or not _has_room(state, index, template):
@@ -27,6 +28,7 @@ def _cheapest(state: ClusterState, new: NewNode, by_price: Sequence[NodeTemplate
         if rules is None:
             rules = {key for shape in shapes for key in _topology_keys(shape)}, _is_counted(state, shapes)
         fixed, zone_counts = rules
+        # Moving a node to another zone could break the rules of pods that are not on it.
         if template.zone != new.template.zone and zone_counts:
             continue
         node = template.make(new.name)

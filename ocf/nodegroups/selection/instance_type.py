@@ -71,6 +71,7 @@ def select_instance_type(
                 reasons.append(f"instance type {name} does not exist in {zone}")
             elif not available:
                 reasons.append(f"instance type {name} is not available in {zone}")
+            # After availability, which the provider knows better than an older refusal.
             elif (name, zone) in backed_off:
                 reasons.append(f"instance type {name} was refused in {zone} and is tried again later")
             else:
@@ -98,6 +99,7 @@ def templates(group: NodeGroup, selection: Selection, catalog: Catalog) -> tuple
                     **instance_type.labels,
                     **dict.fromkeys(_TYPE_LABELS, instance_type.name),
                     **({_ZONE_LABEL: offering.zone} if offering.zone else {}),
+                    # After those of the type, as the controller sets them on the Node that has joined.
                     **group.labels,
                     **group.member_labels,
                 },

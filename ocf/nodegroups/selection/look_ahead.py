@@ -79,6 +79,7 @@ class _Packer:
                 if load is None or self._budget < 0:
                     return None
                 self._open(load)
+                # Equal pods give the same best node again, so the trials of all templates are spared.
                 while self._plain and self._may_grow(load.template) and self._repeats(load):
                     self._open(load)
                 self._fill(seed)
@@ -109,6 +110,7 @@ class _Packer:
             if load is None:
                 continue
             taken.add(template.instance_type)
+            # Strictly better beyond rounding, so that equal offers keep the order of the templates.
             if best is None or load.ratio < best.ratio * (1 - 1e-9):
                 best = load
         return best

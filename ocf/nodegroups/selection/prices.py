@@ -47,6 +47,7 @@ def unit_prices(templates: Sequence[NodeTemplate], wanted: Resources) -> UnitPri
     best = UnitPrices(0.0, 0.0)
     sizes = sorted({(each.node.allocatable.cpu, each.node.allocatable.memory, each.price) for each in templates})
     for prices in _corners(sizes):
+        # A corner lies on two of the limits, and rounding may put it just outside.
         if prices.of(wanted) > best.of(wanted) and all(
             prices.cpu * cpu + prices.memory * memory <= price * (1 + 1e-9) for cpu, memory, price in sizes
         ):

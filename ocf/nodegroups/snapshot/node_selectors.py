@@ -65,6 +65,7 @@ def matches_any(terms: Iterable[NodeSelectorTerm], name: str, labels: Mapping[st
 
 def _term(term: Fields) -> NodeSelectorTerm:
     expressions, fields = list(term.items("matchExpressions")), list(term.items("matchFields"))
+    # A nil or empty term matches no object (k8s.io/component-helpers, isEmptyNodeSelectorTerm).
     if not expressions and not fields:
         return NodeSelectorTerm(valid=False)
     requirements = tuple(filter(None, map(_requirement, expressions)))
@@ -79,6 +80,7 @@ def _term(term: Fields) -> NodeSelectorTerm:
             continue
         if operator == "In":
             name_sets.append(frozenset(values))
+        # The API server demands exactly one value here; with more, the helper finds no match.
         if len(values) == 1:
             names.append((values[0], operator == "In"))
         else:
@@ -143,6 +145,7 @@ class Toleration:
         """Return whether the pod tolerates a taint."""
         if self.effect and self.effect != taint.effect:
             return False
+        # An empty key tolerates all keys; validation demands the operator Exists then, which is not repeated here.
         if self.key and self.key != taint.key:
             return False
         if self.operator in ("", "Equal"):

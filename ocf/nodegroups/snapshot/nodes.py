@@ -85,6 +85,7 @@ class Node:
             ready=any(
                 each.text("type") == "Ready" and each.text("status") == "True" for each in status.items("conditions")
             )
+            # Otherwise pods would count as unplaced for the seconds until the taints go, and order another node.
             and not any(taint.key in STARTUP_TAINTS for taint in taints),
             created=read_time(node.metadata, "creationTimestamp"),
         )

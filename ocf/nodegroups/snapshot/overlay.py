@@ -66,6 +66,7 @@ class Overlay(Mapping[str, Value], Generic[Value]):
         changes = {**self._changes, key: value}
         made: Overlay[Value] = Overlay.__new__(Overlay)
         made._base, made._changes, made._length = self._base, changes, length
+        # Every copy repeats the changes, and merging repeats the base: the square root balances both.
         if len(changes) ** 2 > len(self._base):
             made._base, made._changes = dict(made), {}
         return made

@@ -27,12 +27,7 @@ class SnapshotPod:
         phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
         controller: The owner that controls it; None for a bare pod.
         gated: Whether scheduling gates keep it back.
-        unschedulable: Whether the scheduler found no node for it: condition `PodScheduled` is false with the reason
-            `Unschedulable`.
-        created: `metadata.creationTimestamp`.
         local_volumes: The volumes whose content is lost when the pod leaves its node: `emptyDir` and `hostPath`.
-        memory_volumes: Those of them that are in memory.
-        scheduler: `spec.schedulerName`.
         uid: Its uid; empty if it is not known.
     """
 
@@ -44,11 +39,7 @@ class SnapshotPod:
     controller: ControllerReference | None = None
     priority: int = 0
     gated: bool = False
-    unschedulable: bool = False
-    created: datetime | None = None
     local_volumes: tuple[str, ...] = ()
-    memory_volumes: tuple[str, ...] = ()
-    scheduler: str = "default-scheduler"
     uid: str = ""
 
     @property
@@ -102,7 +93,7 @@ class SnapshotPod:
     @classmethod
     def _read(cls, manifest: Manifest, shapes: Shapes, pod: ObjectFields) -> "SnapshotPod":
         spec, node_name = pod.spec, pod.spec.text("nodeName")
-        claims, local, memory = _volumes(spec, pod.name)
+        claims, local = _volumes(spec, pod.name)
         return cls(
             name=pod.name,
             shape=shapes.read(manifest, pod.top, claims=claims, deleting=pod.deleting, bound=bool(node_name)),
@@ -112,11 +103,7 @@ class SnapshotPod:
             controller=_controller(pod.metadata),
             priority=spec.integer("priority"),
             gated=any(True for _ in spec.items("schedulingGates")),
-            unschedulable=any(map(_is_unschedulable, pod.status.items("conditions"))),
-            created=read_time(pod.metadata, "creationTimestamp"),
             local_volumes=local,
-            memory_volumes=memory,
-            scheduler=spec.text("schedulerName") or "default-scheduler",
             uid=pod.metadata.text("uid"),
         )
 
@@ -164,28 +151,17 @@ def _controller(metadata: Fields) -> ControllerReference | None:
     return None
 
 
-def _is_unschedulable(condition: Fields) -> bool:
-    return (
-        condition.text("type") == "PodScheduled"
-        and condition.text("status") == "False"
-        and condition.text("reason") == "Unschedulable"
-    )
-
-
-def _volumes(spec: Fields, pod: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the claims, the local volumes, and those of the local volumes that are in memory."""
-    claims, local, memory = [], [], []
+def _volumes(spec: Fields, pod: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the claims and the local volumes."""
+    claims, local = [], []
     for volume in spec.items("volumes"):
         name = volume.text("name")
         if "persistentVolumeClaim" in volume:
             claims.append(volume.child("persistentVolumeClaim").text("claimName"))
         elif "ephemeral" in volume:
+            # The name that the ephemeral volume controller gives the claim of a generic ephemeral volume.
             claims.append(f"{pod}-{name}")
         # An empty map is a volume, too.
-        elif volume.value.get("emptyDir") is not None:
+        elif volume.value.get("emptyDir") is not None or volume.value.get("hostPath") is not None:
             local.append(name)
-            if volume.child("emptyDir").text("medium") == "Memory":
-                memory.append(name)
-        elif volume.value.get("hostPath") is not None:
-            local.append(name)
-    return tuple(dict.fromkeys(claims)), tuple(local), tuple(memory)
+    return tuple(dict.fromkeys(claims)), tuple(local)

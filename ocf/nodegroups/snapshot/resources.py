@@ -87,6 +87,7 @@ def pod_requests(spec: Fields, status: Fields | None = None) -> Resources:
         if restartable:
             _add(running, own)
             _add(sidecars, own)
+            # While a sidecar starts, nothing of what comes later runs.
             _raise_to(peak, sidecars)
         else:
             starting = dict(sidecars)
@@ -129,6 +130,7 @@ class _Resizes:
         return {name: effective.get(name, 0) for name in own}
 
     def _effective(self, own: Mapping[str, int], status: Fields) -> dict[str, int]:
+        # The kubelet never grants an infeasible resize, so the scheduler leaves it out (determineEffectiveRequests).
         found = {} if self._infeasible else dict(own)
         _raise_to(found, status.child("resources").amounts("requests"))
         _raise_to(found, status.amounts("allocatedResources"))
@@ -139,6 +141,7 @@ def _requests(owner: Fields) -> dict[str, int]:
     if "resources" not in owner:
         return {}
     resources = owner.child("resources")
+    # The API server copies limits to requests when a pod is created; templates of DaemonSets have not seen it.
     return {**resources.amounts("limits"), **resources.amounts("requests")}
 
 
@@ -163,6 +166,7 @@ def _is_pod_level(name: str) -> bool:
 
 
 def _is_scalar(name: str) -> bool:
+    # What the scheduler's IsScalarResourceName accepts: extended resources, huge pages, attachable volumes.
     return name not in _COUNTED_APART and ("/" in name or name.startswith(_SCALAR_PREFIXES))
 
 

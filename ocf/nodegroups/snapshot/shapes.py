@@ -73,6 +73,8 @@ class PodShape:
 
     @cached_property
     def _hash(self) -> int:
+        # Without affinity and spread, which are deep; equal shapes still have equal hashes, and different ones seldom
+        # collide.
         return hash((self.namespace, self.labels, self.requests, self.node_selector, self.claims, self.ports))
 
     def __hash__(self) -> int:
@@ -93,6 +95,7 @@ class PodShape:
         for term in self.node_affinity:
             if not term.name_sets:
                 return None
+            # Terms are alternatives, the fields of one term all apply (PreFilter of nodeaffinity).
             names |= frozenset.intersection(*term.name_sets)
         return names
 
@@ -134,6 +137,7 @@ def _ports(spec: Fields) -> tuple[HostPort, ...]:
     found = []
     for container in (*sidecars, *spec.items("containers")):
         for port in container.items("ports"):
+            # The API server sets hostPort for pods on the host network; a template of a DaemonSet has none.
             number = port.integer("hostPort") or (port.integer("containerPort") if host_network else 0)
             if number > 0:
                 found.append(HostPort(number, port.text("protocol") or "TCP", port.text("hostIP") or _ALL_ADDRESSES))
@@ -170,6 +174,7 @@ class Shapes:
             status=fields.child("status") if bound else None,
         )
         shape = self.intern(replace(shape, claims=claims, deleting=deleting))
+        # A pod with problems is read again each time, because its problems have to be reported again.
         if source and len(fields.problems) == before:
             self._by_source[source] = shape
         return shape

@@ -193,6 +193,7 @@ def join_nodes(nodes: Iterable[Node], in_flight: Iterable[Node]) -> Iterable[Nod
     joined = {node.name: node for node in nodes}
     for ordered in in_flight:
         known = joined.get(ordered.name)
+        # A node that has joined but is not ready takes no pods; for planning it is still on its way.
         if known is None or not known.ready:
             joined[ordered.name] = replace(ordered, in_flight=True)
     return joined.values()

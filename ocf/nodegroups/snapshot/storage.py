@@ -61,6 +61,7 @@ class Claim:
             namespace=claim.namespace,
             name=claim.name,
             volume=spec.text("volumeName"),
+            # Both, as the scheduler demands (isPVCFullyBound): a volume name alone may be a wish of the user.
             bound=bool(spec.text("volumeName")) and _BOUND in annotations,
             storage_class=_class_of(claim),
             access_modes=spec.texts("accessModes"),
@@ -177,5 +178,6 @@ def _topology(term: Fields) -> Mapping[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for each in term.items("matchLabelExpressions"):
         key, values = each.text("key"), frozenset(each.texts("values"))
+        # Requirements of one term all apply.
         found[key] = found[key] & values if key in found else values
     return found

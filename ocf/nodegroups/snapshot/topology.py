@@ -54,6 +54,7 @@ class AffinityTerm:
             known = {requirement.key for requirement in selector.requirements}
             selector = _merged(selector, [each for each in wanted if each not in known], labels, operator)
         namespaces = frozenset(term.texts("namespaces"))
+        # Neither given means the pod's own namespace (getNamespacesFromPodAffinityTerm).
         if not namespaces and "namespaceSelector" not in term:
             namespaces = frozenset({namespace})
         return cls(term.text("topologyKey"), selector, namespaces, term.selector("namespaceSelector"))
@@ -139,6 +140,7 @@ class SpreadConstraint:
             namespace: The namespace of the pod on the node.
             own_namespace: The namespace of the pod that has the constraint.
         """
+        # countPodsMatchSelector returns 0 for an empty selector, although it would match every pod.
         return namespace == own_namespace and bool(self.selector.requirements) and self.selector.matches(labels)
 
 

@@ -29,15 +29,12 @@ class PodDisruptionBudget:
     Args:
         selector: The selector of its pods; an empty one selects all pods of the namespace, a missing one none.
         disruptions_allowed: `status.disruptionsAllowed`.
-        unhealthy_allowed: Whether pods that are not healthy can always be evicted: `unhealthyPodEvictionPolicy` is
-            `AlwaysAllow`.
     """
 
     namespace: str = "default"
     name: str
     selector: LabelSelector
     disruptions_allowed: int = 0
-    unhealthy_allowed: bool = False
 
     @property
     def key(self) -> str:
@@ -60,7 +57,6 @@ class PodDisruptionBudget:
             name=budget.name,
             selector=budget.spec.selector("selector"),
             disruptions_allowed=budget.status.integer("disruptionsAllowed"),
-            unhealthy_allowed=budget.spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow",
         )
 
     def selects(self, pod: SnapshotPod) -> bool:

@@ -55,8 +55,10 @@ class HPAController:
         # With the gate, a rescale changes the condition ScaledToZero as well.
         self._zero = settings.features.scale_to_zero
         self._full = full
+        # Without replicas the HPA is off or wakes the workload, which only a full sync does.
         self._minimum, self._maximum = max(1, autoscaler.minimum), autoscaler.maximum
         self.proposals = Proposals(subject, pipeline)
+        # `Windows` forgets what has expired, which would count again after an edit that makes a window longer.
         self.windows = (KeptRecommendations if edited else Windows)(autoscaler, settings)
         memory = memory or _initial_memory(autoscaler, settings, replicas)
         self._begun = memory.recommendations is not None
@@ -125,6 +127,7 @@ class HPAController:
         decision, _ = moment.decide(self.subject)
         trace, pending = decision.trace, decision.pending_rescale
         step, known = trace.stabilization, decision.history.recommendations is not None
+        # recordInitialRecommendation: the replicas of the first sync count before its own recommendation.
         if known and not self._begun:
             self._begun = True
             self.windows.add(now, self.replicas)
@@ -143,6 +146,7 @@ class HPAController:
         """Set conditions, and note those whose status or reason changes."""
         for each in conditions:
             before = self._conditions.get(each.type)
+            # A sync from counts sets the same objects again.
             if before is each:
                 continue
             self._conditions[each.type] = each

@@ -40,6 +40,7 @@ class KnownConditions:
         self._names[found.chosen] = found.name
         self._active[found.chosen] = conditions[_ACTIVE]
         self._limited[limit.rule, limit.replicas != limit.wanted] = conditions[_LIMITED]
+        # The condition of a rescale has its number in the message, so it is made each time.
         if not decision.rescale:
             self._able[step.rule] = conditions[_ABLE]
 

@@ -86,6 +86,7 @@ def _meter(metric: Metric, workload: Workload) -> Meter:
                 f"the HPA scales on the resource {metric.name}, but the workload has no usage and no request of it:"
                 f" add workload.usage.{metric.name} or workload.requests.{metric.name}"
             )
+        # Without a usage, a busy pod uses what it requests.
         idle, busy = (0, request or 0) if usage is None else (usage.idle, usage.busy)
         return Meter(metric=metric, source=None, per_pod=True, idle=idle, slope=busy - idle, request=request)
     signal = workload.signals.get(metric.name)

@@ -33,6 +33,7 @@ from ocf.simulation.engine.scrapes import Scrape
 
 __all__ = ["Explained", "Memory", "Moment", "Subject"]
 
+# The text of a 503, with which the API server answers while the metrics API behind it is not available.
 _REFUSED = "the server is currently unable to handle the request"
 
 

@@ -11,6 +11,7 @@ from ocf.simulation.engine.moments import Subject
 __all__ = ["Outcome", "Outcomes"]
 
 _UNLIMITED: Final = (Rule.WITHIN_RANGE, False)
+# A limit of the memory. All outcomes are dropped at once, as the order of their use is not worth its time.
 _REMEMBERED: Final = 1 << 16
 
 

@@ -96,6 +96,7 @@ class Pipeline:
         self._period, self._window, self._delay = times
         self.window = settings.window or settings.scrape_period
         self._dropped = settings.dropped
+        # A stream of its own, so that lost samples do not change the delays of pods.
         self._random = Random(f"{seed}/dropped")  # noqa: S311 (a simulation)
         self._outages = tuple(
             (microseconds(each.at), microseconds(each.at + each.duration)) for each in settings.outages
@@ -183,6 +184,7 @@ class Pipeline:
         if pods.unsettled:
             apart = {pod.name: self._apart(pod, now) for pod in pods.unsettled if pod.started < now}
         if self._dropped:
+            # In the order of the pods, so that a seed always loses the same samples.
             names = (*(pod.name for pod in pods.settled), *apart)
             lost = frozenset(name for name in names if self._random.random() < self._dropped)
         return Scrape(now, values, apart, lost)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pods"]
 
+# Beyond all periods that the HPA counts from the start of a pod.
 _LONG_AGO: Final = timedelta(days=30)
 
 
@@ -84,6 +85,7 @@ class Pods:
         self._container = Container(container, dict(workload.requests))
         self._clock = clock
         self._scheduler = scheduler
+        # A stream for each purpose, so that another delay does not change the rest.
         self._delays = {part: Random(f"{seed}/{part}") for part in ("startup", "readiness", "termination", "uid")}  # noqa: S311 (a simulation)
         self._numbers = self._serial = 0
         self._next: list[tuple[int, int, _Step, SimulatedPod]] = []
@@ -117,6 +119,7 @@ class Pods:
             _, _, step, pod = heappop(queue)
             if step is _Step.GONE:
                 self._gone(pod, now)
+            # The steps of a deleted pod are not taken out of the queue, which would have to be searched.
             elif not pod.deleted:
                 self._take(pod, step, now)
         self.due = queue[0][0] if queue else NEVER
@@ -265,12 +268,14 @@ class Pods:
         self.count -= len(chosen)
         for pod in chosen:
             pod.deleted = True
+            # A pod has its first warmth when it becomes ready.
             self.ready -= pod.warmth > 0
             self._warm(-pod.warmth)
         self.settled = [pod for pod in self.settled if not pod.deleted]
         self.unsettled = [pod for pod in self.unsettled if not pod.deleted]
 
     def _after(self, at: int, step: _Step, pod: SimulatedPod) -> None:
+        # Of equal instants the earlier entry counts; without the number, pods would be compared.
         self._serial += 1
         heappush(self._next, (at, self._serial, step, pod))
         self.due = self._next[0][0]

@@ -22,6 +22,7 @@ __all__ = ["Proposal", "Proposals", "Propose"]
 
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _FULL: Final = 100
+# A limit of the memory, see `ocf.simulation.engine.outcomes`.
 _REMEMBERED: Final = 1 << 16
 
 Proposal = tuple[int, float, Rule, int]

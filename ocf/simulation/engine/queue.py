@@ -48,6 +48,7 @@ class FluidQueue:
     def advance(self, now: int) -> None:
         """Compute the length at an instant."""
         if self.due == now:
+            # Not by the sum below: its rounding would leave a rest, and the queue would never be empty.
             self.length = 0.0 if self._rate < self._capacity else self._limit
         elif growth := self._rate - self.served - self.dropped:
             self.length = max(0.0, min(self._limit, self.length + growth * ((now - self._at) / SECOND)))

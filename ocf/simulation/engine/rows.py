@@ -79,6 +79,7 @@ def demand_of(rate: float, per_pod: float) -> int:
         (3, 4, 0)
     """
     count = math.ceil(rate / per_pod)
+    # The division rounds. The product decides, as the load that a pod serves is one.
     while count * per_pod < rate:
         count += 1
     while count and (count - 1) * per_pod >= rate:

@@ -91,10 +91,12 @@ class Run:
         self._columns = Columns()
         self._groups = {group.name: GroupColumns() for group in scenario.node_groups}
         self._table = Table(arrays_of(self._columns, self._groups.values() if self._groups else None))
+        # The list itself, which a flush empties and does not replace: a row costs no look-up.
         self._rows = self._table.rows
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
+        # With nodes, too much happens that is not in the load.
         if self._nodes is None and not full:
             self._stretches = Stretches(
                 shared,
@@ -148,11 +150,13 @@ class Run:
             self._sync_due += found.syncs * self._period
             self._numbers = found.numbers
             self._step = found.step
+            # A step at the end itself is due there, with all else of that instant.
             self._next_load(found.end - 1)
 
     def _process(self, now: int) -> None:
         """Process everything that is due at an instant."""
         pods, queue, pipeline, nodes = self._pods, self._queue, self._pipeline, self._nodes
+        # The row at 0 is the state before the first sync.
         changed = now in (0, queue.due)
         queue.advance(now)
         if nodes is not None and nodes.advance(now):

@@ -8,6 +8,7 @@ from ocf.simulation.engine.clock import Clock
 
 __all__ = ["FULLY_WARM", "PodHost", "SimulatedPod", "deletion_rank", "seen_pod", "warm_up"]
 
+# Between two changes all rates are constant, so that the queue can be computed; each step is a row of the result.
 _WARM_UP_STEPS: Final = 10
 FULLY_WARM: Final = 2 * _WARM_UP_STEPS
 """Warmth of a pod that serves its full capacity."""

@@ -15,6 +15,7 @@ from ocf.simulation.engine.clock import microseconds
 
 __all__ = ["KeptRecommendations", "Windows"]
 
+# So few are never worth a clean-up.
 _FEW: Final = 64
 _Entries = deque[tuple[int, int]]
 
@@ -52,6 +53,7 @@ class Windows:
         entry = (now, replicas)
         highest, lowest = self._highest, self._lowest
         self._all.append(entry)
+        # Only when their number has doubled, which is constant time on average.
         if len(self._all) >= self._most:
             self._forget()
         while highest and highest[-1][1] <= replicas:
@@ -120,6 +122,7 @@ class KeptRecommendations(Windows):
     def __init__(self, autoscaler: Autoscaler, settings: Settings) -> None:
         super().__init__(autoscaler, settings)
         if autoscaler.behavior is None:
+            # A slot is free when it is older than the window; `_down` has a microsecond more.
             self._longest = self._down - 1
         self._kept: list[tuple[int, int]] = []
 
@@ -131,6 +134,7 @@ class KeptRecommendations(Windows):
         """
         expired = [slot for slot, (at, _) in enumerate(self._kept) if at < now - self._longest]
         if expired:
+            # The last of them, as in the controller (stabilizeRecommendation).
             self._kept[expired[-1]] = (now, replicas)
         else:
             self._kept.append((now, replicas))

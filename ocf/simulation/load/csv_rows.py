@@ -22,6 +22,7 @@ _UNIT_NAMES: Final = {
 def csv_rows(file: Path, load: CsvLoad) -> Iterator[Row]:
     """Yield the line, the time and the value of each row."""
     with open_text(file) as text:
+        # Blank and not left out, so that the numbers of the lines stay right.
         lines = ("" if line[:1] == "#" else line for line in bounded_lines(text, file))
         reader = csv.reader(lines, delimiter=load.delimiter, strict=True)
         time = value = 0
@@ -94,6 +95,7 @@ def _is_number(text: str) -> bool:
 def _check_unit(name: str, load: CsvLoad, file: str, line: int) -> None:
     spaced = name.replace("_", " ")
     named = next((unit for unit, pattern in _UNIT_NAMES.items() if pattern.search(spaced)), None)
+    # With a factor, the values have been converted on purpose.
     if named is not None and named is not (load.unit or Unit.PER_SECOND) and load.factor == 1:
         seen = "is not set" if load.unit is None else f"is {load.unit}"
         detail = f"the name of the column means {named}, and `unit` {seen}: write `unit: {named}`, or another `factor`"

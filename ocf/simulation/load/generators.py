@@ -30,6 +30,7 @@ __all__ = [
 MAX_STEPS: Final = 5_000_000
 """Most steps of one load: 2 years in steps of 15 s are 4.2 million."""
 _DIGITS: Final = 9
+# The default sync period of the HPA controller.
 _STEP: Final = timedelta(seconds=15)
 
 Steps = Iterator[tuple[float, float]]
@@ -76,6 +77,7 @@ def midpoints(begin: float, end: float, step: timedelta) -> Iterator[tuple[float
             f"step: {seconds:g}s makes {count} steps in {end - begin:g}s; at most {MAX_STEPS} are allowed"
         )
     for number in range(count):
+        # In microseconds, as the engine: sums of floats would put a step beside a sync that it coincides with.
         time = round(begin + number * seconds, 6)
         yield time, (time + min(end, begin + (number + 1) * seconds)) / 2
 

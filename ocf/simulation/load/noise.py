@@ -52,6 +52,7 @@ class NoiseLoad(Model):
         times, numbers = [-1.0], [0.0]
         number = 0.0
         for time, _ in midpoints(begin, until, self.step):
+            # The shares add up to 1, so the number stays within -1 and 1.
             number = self.correlation * number + (1 - self.correlation) * (2 * stream.random() - 1)
             times.append(time)
             numbers.append(number)

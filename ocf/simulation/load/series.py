@@ -92,6 +92,7 @@ def total(parts: Sequence[tuple[float, LoadSeries]], end: float) -> LoadSeries:
         (only,) = placed
         return LoadSeries(only.times, only.rates, end)
     times = array("d", sorted({0.0}.union(*(series.times for series in placed))))
+    # Zeros: eight bytes for each float.
     rates = array("d", bytes(8 * len(times)))
     for series in placed:
         step, last = 0, len(series.times) - 1

@@ -18,6 +18,7 @@ MAX_JSON_BYTES: Final = 64 * 2**20
 """Largest text that is read at once."""
 BY_LINES: Final = "write it as CSV or JSON Lines, which are read line by line"
 """What to do with a series that is too long to be read at once."""
+# A row of numbers has some ten characters, so a longer line is of another kind of file.
 _LONGEST_LINE: Final = 64 * 2**10
 
 
@@ -25,10 +26,12 @@ _LONGEST_LINE: Final = 64 * 2**10
 def open_text(file: Path) -> Iterator[TextIO]:
     """Open a text in UTF-8; one that ends in `.gz` is decompressed while it is read."""
     try:
+        # A pipe might never end, and reading of a device may have effects.
         if not stat.S_ISREG(file.stat().st_mode):
             raise InputError([InputProblem(str(file), "must be a file, not a folder, a pipe or a device")])
         with file.open("rb") as opened:
             raw = _decompressed(opened, file)
+            # Spreadsheets begin a CSV file with a byte order mark.
             with io.TextIOWrapper(raw, encoding="utf-8-sig") as text:
                 yield text
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ __all__ = ["FIRST_EPOCH", "TimeParser", "parse_value"]
 
 FIRST_EPOCH: Final = 100_000_000.0
 """Numbers from here on, the year 1973, are seconds since 1970; smaller ones count from any start."""
+# The year 5138: a number beyond it is in milliseconds.
 _LAST_EPOCH: Final = 100_000_000_000.0
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,6 +27,7 @@ def parse_value(written: str | float) -> float:
         value = float(written)
     except ValueError:
         value = math.nan
+    # Python reads `1_000` as a number, and no other program writes one like that.
     if not 0 <= value < math.inf or (isinstance(written, str) and "_" in written):
         hint = ""
         if math.isnan(value):
@@ -100,6 +102,7 @@ class TimeParser:
 
     def _utc(self, found: datetime, text: str) -> float:
         instant = found.replace(tzinfo=self._zone).astimezone(UTC)
+        # A time that is left out in spring becomes another one on the way to UTC and back.
         if instant.astimezone(self._zone).replace(tzinfo=None, fold=0) != found.replace(fold=0):
             raise ValueError(f"{text!r} does not exist in {self._zone}, where clocks are set forward: write an offset")
         return (instant - _EPOCH).total_seconds()

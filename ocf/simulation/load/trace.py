@@ -122,6 +122,7 @@ def read_trace(load: FileLoad, directory: Path) -> LoadSeries:
     rates = _rates(found, load, step)
     times, rates = _filled(found, rates, step, load.gaps)
     if found.begin or load.time_factor != 1:
+        # The first row may be the last one before the cut, whose value holds at its begin.
         times = array("d", (round(max(time - found.begin, 0.0) * load.time_factor, _DIGITS) for time in times))
     if load.factor != 1:
         rates = array("d", (rate * load.factor for rate in rates))
@@ -178,6 +179,7 @@ def _rates(found: _Rows, load: FileLoad, step: float) -> FloatArray:
         return array("d", (value / _SECONDS[unit] for value in found.values))
     lengths = [after - before for before, after in pairwise(found.times)]
     lengths.append(step)
+    # The row before a gap counts one usual step: the gap is the time in which nothing was counted.
     counted = (length if length <= _GAP * step else step for length in lengths)
     return array("d", (value / length for value, length in zip(found.values, counted, strict=True)))
 

@@ -108,10 +108,12 @@ def parse_expression(text: str) -> Expression:
     text = text.strip()
     if len(text) > _LONGEST:
         raise ConfigError(f"an expression may have {_LONGEST} characters, not {len(text)}")
+    # Rounded, because 35 * 0.01 is not 0.35.
     plain = _NUMBER.sub(lambda found: repr(round(float(found[1]) * _UNITS[found[2]], 12)), text)
     try:
         tree = ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # The parser of Python raises all of these, the last two for a text that is nested too deep.
         raise _invalid(text) from None
     _check_condition(tree, text)
     names = dict.fromkeys(each.id for each in ast.walk(tree) if isinstance(each, ast.Name))
@@ -165,6 +167,7 @@ def _violation(tree: ast.expr, measures: Mapping[str, float], *, negated: bool) 
     match tree:
         case ast.BoolOp(op=op, values=values):
             parts = [_violation(each, measures, negated=negated) for each in values]
+            # The opposite of `and` is an `or` of opposites, and vice versa.
             return fsum(parts) if isinstance(op, ast.And) is not negated else min(parts)
         case ast.UnaryOp(operand=operand):
             return _violation(operand, measures, negated=not negated)

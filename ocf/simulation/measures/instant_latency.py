@@ -14,6 +14,7 @@ from ocf.simulation.measures.queueing import exceeding, servers_of, waiting_prob
 __all__ = ["LatencyModel"]
 
 _CLOSE: Final = 1e-9
+# Each step halves the range: the digits of a float end long before.
 _MOST_STEPS: Final = 200
 
 
@@ -59,6 +60,7 @@ class LatencyModel:
         """
         if waiting > 0 or not capacity:
             _, service_rate = servers_of(capacity or self._pod_capacity, self._pod_capacity, self._service_time)
+            # The percentile of the exponential service time, in multiples of its mean.
             served = 1.0 if self._share is None else -log(self._share)
             return waiting / (capacity or self._pod_capacity) + served / service_rate
         known = self._known

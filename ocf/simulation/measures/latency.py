@@ -25,6 +25,7 @@ HIGHEST_UTILIZATION: Final = 0.99
 
 _STEPS: Final = 8
 """Steps per doubling of a value; rows within a step of each other are one class, with their mean."""
+# Steps per doubling of the rate of a server; pods in the same step are alike.
 _FINE_STEPS: Final = 128
 _CLOSE: Final = 1e-12
 _MOST_STEPS: Final = 100
@@ -134,7 +135,9 @@ def latencies(
             value, scaled, groups = delay, delay, pool.behind
         else:
             value = min((load - dropped) / capacity, HIGHEST_UTILIZATION)
+            # The latency grows with this, so that the classes are fine where the utilization is high.
             scaled, groups = 1 / (1 - value), pool.calm
+        # A logarithm by steps, without the last bits in which machines differ.
         mantissa, exponent = frexp(scaled)
         sums = groups[exponent * 2 * _STEPS + int(mantissa * 2 * _STEPS)]
         sums[0] += weight

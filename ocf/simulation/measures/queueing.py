@@ -8,6 +8,7 @@ from typing import Final
 
 __all__ = ["exceeding", "servers_of", "waiting_probability"]
 
+# The probability is about one over it, which is less than the last bit of a float.
 _NEGLIGIBLE: Final = 1e16
 _SPREADS: Final = 9
 _CLOSE: Final = 1e-6
@@ -71,6 +72,7 @@ def exceeding(time: float, *, service_rate: float, slack: float, waiting: float)
     if waiting == 0:
         return served
     ratio = slack / service_rate
+    # The limit for equal rates, near which the difference below would lose its digits.
     if abs(ratio - 1) < _CLOSE:
         both = (1 + service_rate * time) * served
     else:

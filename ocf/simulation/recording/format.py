@@ -27,6 +27,7 @@ __all__ = ["Change", "RecordingHeader", "RecordingWriter", "State", "is_recordin
 KIND: Final = "Recording"
 FORMAT: Final = 2
 """The version of the format: 1 has no nodes."""
+# A line holds all objects that changed at an instant: thousands of pods.
 _LONGEST_LINE: Final = 16 * 2**20
 
 

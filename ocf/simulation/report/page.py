@@ -84,6 +84,7 @@ def report_content(runs: Sequence[Reported]) -> ReportContent:
         runs: One run; or several to compare, of which the first is the baseline.
     """
     first = runs[0]
+    # Several runs share the rows of a page, but each keeps enough for its peaks.
     most = MOST_ROWS if len(runs) == 1 else max(MOST_ROWS // 8, MOST_ROWS // len(runs))
     samples = [
         sampled(each.result.columns, each.result.duration, most=most, groups=each.result.node_groups) for each in runs

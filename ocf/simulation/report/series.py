@@ -15,6 +15,7 @@ __all__ = ["MOST_ROWS", "Sampled", "part_means", "sampled"]
 MOST_ROWS = 8_000
 """Rows of a chart; more of them are merged."""
 
+# More than a chart of a few hundred pixels can show.
 _DIGITS = 4
 _NAMES = (
     "load",

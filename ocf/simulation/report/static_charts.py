@@ -55,6 +55,7 @@ def _lines(chart: Chart, samples: Sequence[Sampled], end: float) -> Iterator[str
         if mark.value <= 2 * most or not most:
             most = max(most, mark.value)
     step = round_step(most or 1, _LINES, whole=chart.whole)
+    # A value on a line needs none above it, whatever the division rounds.
     top = max(step, math.ceil(most / step - 1e-9) * step)
     values = [number * step for number in range(round(top / step) + 1)]
     yield from (_across(value, top, "grid") for value in values)

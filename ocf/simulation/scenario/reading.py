@@ -1,6 +1,7 @@
 """Reading of scenarios: all problems at once, each with file, line and field."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, load_document
+from ocf.objects.durations import format_duration
 from ocf.objects.paths import format_path
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.schema.kubernetes import FeatureGates
@@ -19,7 +21,6 @@ from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording.format import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
 from ocf.simulation.scenario.checks import ScenarioProblem, contradictions, missing_inputs
-from ocf.simulation.scenario.edits import checked_edits
 from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 
@@ -100,6 +101,7 @@ class _Reader:
             gates = _gates(scenario)
         except ConfigError as error:
             problems.append(self._placed(FieldProblem("controller.kubernetes", str(error))))
+            # All other problems are found with the default.
             gates = FeatureGates()
         hpa, found_in_hpa = self._hpa(scenario, gates)
         problems += found_in_hpa
@@ -119,7 +121,7 @@ class _Reader:
     ) -> tuple[tuple[HpaEdit, ...], list[InputProblem]]:
         """Return the edits with the defaults of the API server, and their problems."""
         written = hpa if isinstance(scenario.hpa, str) else scenario.hpa
-        edits, found = checked_edits(scenario, written, Autoscaler.of(hpa), gates)
+        edits, found = _checked_edits(scenario, written, Autoscaler.of(hpa), gates)
         return edits, [self._placed(each) for each in found]
 
     def _hpa(self, scenario: Scenario, gates: FeatureGates) -> tuple[Manifest, list[InputProblem]]:
@@ -164,3 +166,33 @@ def scenario_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Sc
 def _gates(scenario: Scenario) -> FeatureGates:
     release = scenario.controller.kubernetes
     return FeatureGates() if release is None else FeatureGates.for_release(release)
+
+
+def _checked_edits(
+    scenario: Scenario, hpa: Manifest, autoscaler: Autoscaler, gates: FeatureGates
+) -> tuple[tuple[HpaEdit, ...], list[FieldProblem]]:
+    """Return the edits of a scenario, as autoscaling/v2 with the defaults of the API server, and their problems."""
+    # The HPA is taken as it is written, so that edits are of the same version of the API.
+    edits: list[HpaEdit] = []
+    problems: list[FieldProblem] = []
+    before: timedelta | None = None
+    for position, each in enumerate(scenario.hpa_edits):
+        path = f"hpaEdits[{position}]"
+        if before is not None and each.at <= before:
+            detail = f"must be later than that of the edit before, {format_duration(before)}"
+            problems.append(FieldProblem(f"{path}.at", f"{detail}, got {format_duration(each.at)}"))
+        before = each.at
+        edited, found = checked_hpa({**hpa, "spec": each.spec}, gates)
+        problems += [FieldProblem(f"{path}.{problem.path}", problem.detail) for problem in found]
+        if not found:
+            edits.append(each.model_copy(update={"spec": edited["spec"]}))
+            problems += _of_autoscaler(path, scenario, autoscaler, Autoscaler.of(edited))
+    return tuple(edits), problems
+
+
+def _of_autoscaler(path: str, scenario: Scenario, before: Autoscaler, after: Autoscaler) -> Iterator[FieldProblem]:
+    if (after.kind, after.target) != (before.kind, before.target):
+        detail = f"must be that of the HPA, {before.kind} {before.target}, got {after.kind} {after.target}"
+        yield FieldProblem(f"{path}.spec.scaleTargetRef", f"{detail}: a scenario has one workload")
+    for location, detail in missing_inputs(scenario, after):
+        yield FieldProblem(format_path(location), f"{detail} (in {path})")

@@ -145,6 +145,7 @@ def recorded_scenario(path: str | Path) -> Scenario:
             }
         ).model_copy(
             update={
+                # Not validated, which would read these numbers, in thousandths, as quantities.
                 "requests": seen.requests,
                 "usage": _usage(seen, capacity),
                 "signals": dict(_signals(seen)),
@@ -192,6 +193,7 @@ def _usage(seen: _Seen, capacity: float) -> Mapping[str, Usage]:
 def _signals(seen: _Seen) -> Iterator[tuple[str, Signal]]:
     for position, metric in enumerate(seen.metrics):
         if metric.type not in RESOURCE_METRICS:
+            # A metric that was always 0 has no ratio; a factor is more than 0.
             factor = seen.totals.get(position, 0.0) / (seen.both.get(position) or 1.0)
             yield metric.name, Signal(factor=round(factor, 9) or 1.0)
 

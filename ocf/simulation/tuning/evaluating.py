@@ -51,6 +51,7 @@ def part_of(result: SimulationResult, begin: float, end: float) -> SimulationRes
         cut = columns.time[0] < begin
         times = array("d", (max(0.0, time - begin) for time in columns.time))
         columns = replace(columns, time=times)
+        # The sync of the row was before the part.
         if cut and columns.synced:
             columns.synced[0] = 0
     return replace(

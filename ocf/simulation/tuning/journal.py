@@ -18,6 +18,7 @@ from ocf.simulation.tuning.evaluating import Evaluation
 __all__ = ["Journal"]
 
 _FORMAT: Final = "ocf.dev/tuning/v1"
+# An evaluation has some kilobytes, so a longer line is of another kind of file.
 _LONGEST: Final = 1_000_000
 
 

@@ -83,6 +83,7 @@ def _changes(before: Any, after: Any, path: FieldPath) -> list[FieldPath]:
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = enumerate(zip(before, after, strict=True))
         return [change for at, (one, other) in pairs for change in _changes(one, other, (*path, at))]
+    # In Python, 1 and true are equal.
     return [] if before == after and type(before) is type(after) else [path]
 
 

@@ -130,6 +130,7 @@ def ranked(losses: Sequence[Sequence[float]]) -> list[int]:
         [1, 0, 2]
     """
     best = [min(values) for values in zip(*losses, strict=True)]
+    # An objective in which all are equal counts for nothing.
     spans = [(max(values) - min(values)) or inf for values in zip(*losses, strict=True)]
     distances = [
         hypot(*((value - least) / span for value, least, span in zip(row, best, spans, strict=True))) for row in losses

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Loss", "Sampler", "SamplerName", "grid_size", "sampler_of"]
 
+# A day of simulations, at a second for each.
 _LARGEST_GRID: Final = 100_000
 _GRID_BATCH: Final = 256
 _MISSING: Final = (
@@ -123,6 +124,7 @@ class _Optimiser:
         import optuna
 
         self._settings = settings
+        # Positions and not values: an optimiser knows neither units nor the ends of a list.
         self._distributions: dict[str, BaseDistribution] = {
             each.path: optuna.distributions.IntDistribution(0, len(each.values) - 1)
             if each.is_ordered

@@ -121,6 +121,7 @@ def range_setting(path: str, first: float | str, last: float | str, step: float 
         width, other = _number(path, step)
         if other not in {unit, ""} or width <= 0:
             raise ConfigError(f"{path}: the step must be more than 0, in the unit of the range, got {step}")
+    # In decimal numbers, so that a step of 0.05 leads to 0.15.
     count = int((high - low) / width) + 1
     if count > _MOST_VALUES:
         raise ConfigError(f"{path}: must have at most {_MOST_VALUES} values, got {count}: set a larger step")

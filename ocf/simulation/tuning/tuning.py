@@ -203,6 +203,7 @@ class _Search:
 
         def advance(count: int) -> None:
             if self.progress is not None:
+                # The neighbours of winners are not planned.
                 self.progress(min(done + count, self.planned), self.planned)
 
         found = self.evaluator.evaluate(self._task(), candidates, advance)
@@ -229,6 +230,7 @@ class _Search:
     def _loss(self, candidate: Candidate) -> Loss:
         member = self.members[candidate]
         if member is None:
+            # Of a candidate that is not allowed, only the violation is compared.
             return Loss((0.0,) * len(self.target.objectives), _INVALID)
         return Loss(member.losses(self.target.objectives), member.violation)
 
@@ -249,6 +251,7 @@ class _Search:
         if len(front) > 1:
             return front[1]
         losses = front[0].losses(self.target.objectives)
+        # The same losses by other settings are no alternative.
         others = [
             each
             for each in self.members.values()

@@ -115,8 +115,25 @@ def test_an_invalid_annotation_is_dropped(text: str) -> None:
     assert second["spec"]["metrics"][0]["resource"]["name"] == "cpu"
 
 
-def test_the_cpu_utilization_has_its_own_status_field() -> None:
-    current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 42}}}
-    hpa = {**default(autoscaler()), "status": {"currentReplicas": 2, "currentMetrics": [current]}}
+@pytest.mark.parametrize(
+    ("measured", "shown"),
+    [
+        pytest.param([42], {"currentCPUUtilizationPercentage": 42}, id="one"),
+        pytest.param([0], {"currentCPUUtilizationPercentage": 0}, id="an idle workload is measured"),
+        pytest.param([42, 7], {"currentCPUUtilizationPercentage": 7}, id="of several the last"),
+        pytest.param([42, None], {"currentCPUUtilizationPercentage": 42}, id="one without a percentage does not count"),
+        pytest.param([None], {}, id="none"),
+    ],
+)
+def test_the_cpu_utilization_has_its_own_status_field(measured: list[int | None], shown: Manifest) -> None:
+    """As `Convert_autoscaling_HorizontalPodAutoscalerStatus_To_v1_HorizontalPodAutoscalerStatus` of Kubernetes 1.36."""
+    current = [
+        {
+            "type": "Resource",
+            "resource": {"name": "cpu", "current": {} if percent is None else {"averageUtilization": percent}},
+        }
+        for percent in measured
+    ]
+    hpa = {**default(autoscaler()), "status": {"currentReplicas": 2, "currentMetrics": current}}
 
-    assert to_v1(hpa)["status"] == {"currentReplicas": 2, "currentCPUUtilizationPercentage": 42}
+    assert to_v1(hpa)["status"] == {"currentReplicas": 2, **shown}

@@ -73,6 +73,7 @@ def test_an_explanation_of_an_unknown_history(snapshot: Snapshot, status: Status
         ("container app not found in Pod web-0", "container of that name"),
         ("unable to fetch metrics from resource metrics API: gone", "metrics-server"),
         ("pods by selector a=b are controlled by multiple HPAs: [a b]", "do not overlap"),
+        ("pods by selector a=b are controlled by more than one HPA (e.g. [a b])", "do not overlap"),
     ],
 )
 def test_advice_for_a_message(message: str, piece: str) -> None:

@@ -14,7 +14,7 @@ from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.parsed_autoscaler import parse_autoscaler
 from ocf.controllers.hpa.plan import AutoscalerPhase
 from ocf.controllers.hpa.settings import override_settings
-from ocf.controllers.hpa.status_writers import last_foreign_write
+from ocf.controllers.hpa.take_over import last_foreign_write
 from ocf.controllers.hpa.target_index import TargetIndex
 from ocf.errors import ConfigError
 from ocf.objects import Manifest

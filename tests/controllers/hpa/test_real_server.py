@@ -11,7 +11,7 @@ from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa import Mode
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
-from ocf.controllers.hpa.status_writers import last_foreign_write
+from ocf.controllers.hpa.take_over import last_foreign_write
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName
 from ocf.testing.fake_metrics import FakeMetricsClient

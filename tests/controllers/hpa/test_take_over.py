@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from ocf.autoscaling.algorithm import Status
 from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
-from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
-from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, AutoscalerClaim, Evidence, Policy, Step, next_step
+from ocf.controllers.hpa.take_over import (
+    CLAIM_REASON,
+    RETRY,
+    AutoscalerClaim,
+    Evidence,
+    Policy,
+    StatusWrite,
+    Step,
+    last_foreign_write,
+    next_step,
+)
 from ocf.objects import Manifest
 
 DELAY: Final = timedelta(seconds=30)

@@ -228,7 +228,6 @@ JUNK: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
 @given(st.data())
 def test_no_field_of_an_object_makes_a_decision_fail(data: st.DataObject) -> None:
     objects = {

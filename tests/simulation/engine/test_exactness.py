@@ -132,7 +132,6 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 
 @given(scenarios(), loads)
-@settings(max_examples=150)
 def test_counts_of_pods_give_what_snapshots_of_all_pods_give(
     scenario: Scenario, changes: list[tuple[int, float]]
 ) -> None:
@@ -186,7 +185,6 @@ def calm_loads(draw: st.DrawFn) -> list[tuple[int, float]]:
 
 
 @given(calm_scenarios(), calm_loads(), st.lists(instants, max_size=1), st.data())
-@settings(max_examples=100)
 def test_syncs_that_run_together_give_what_snapshots_give(
     scenario: Scenario, changes: list[tuple[int, float]], edited: list[list[int]], data: st.DataObject
 ) -> None:

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
@@ -83,7 +83,6 @@ def test_the_scenario_is_valid() -> None:
     assert parse_scenario(json.dumps(SCENARIO)).name == "web"
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     st.sampled_from(places(SCENARIO)),
     st.sampled_from(ABSURD)

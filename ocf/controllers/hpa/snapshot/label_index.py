@@ -33,6 +33,7 @@ def required_labels(selector: LabelSelector) -> tuple[tuple[str, str], ...] | No
     choices = [each for each in selector.requirements if each.operator in _ONE_OF]
     if not choices:
         return None
+    # All requirements hold, so any will do; the fewest values mostly give the fewest candidates.
     least = min(choices, key=lambda each: len(each.values))
     return tuple((least.key, value) for value in least.values)
 
@@ -64,6 +65,7 @@ class LabelIndex(Generic[K, T]):
             thing: The object.
         """
         known = self._things.get(key)
+        # Most changes of a pod are of its status, so its labels are indexed again only where they differ.
         if known is None or known[0] != labels:
             self.drop(key)
             for label in labels.items():
@@ -89,6 +91,7 @@ class LabelIndex(Generic[K, T]):
         else:  # an object has one value per key, so none is found twice
             keys = sorted(key for label in labels for key in self._by_label.get(label, ()))
         things = map(self._things.__getitem__, keys)
+        # The index has matched the only requirement already.
         if labels is not None and len(selector.requirements) == 1:
             return [thing for _, thing in things]
         return [thing for labels, thing in things if selector.matches(labels)]

@@ -53,6 +53,7 @@ class NamespaceUsage:
             group = self._known.get(identity)
         except TypeError:  # a value that is a list or a map
             return None
+        # Checked once per group, because equal labels are equally valid.
         if group is None and has_text_labels(labels):
             group = self._known[identity] = []
             self._groups.put(len(self._known), labels, group)

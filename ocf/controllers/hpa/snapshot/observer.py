@@ -30,6 +30,7 @@ __all__ = ["HpaSnapshot", "SnapshotReader"]
 
 _DEFAULTS: Final = Settings()
 _MAX_READ_AGE: Final = timedelta(seconds=5)
+# Less than the default sync period, so that the next sync does not begin before this one has ended.
 _REQUEST_TIMEOUT: Final = timedelta(seconds=10)
 _NOT_REQUESTED: Final = Unavailable("it was not requested")
 
@@ -186,6 +187,8 @@ class SnapshotReader:
         written = None if isinstance(found, Unavailable) else found
         seen = Snapshot(autoscaler=autoscaler, status=status, scale=scale)
         holding = settings or self._settings
+        # The controller asks no metrics API for an autoscaler that the scale alone decides, so neither counts nor fails
+        # here.
         if isinstance(scale, Scale) and not early_exit_rule(autoscaler, scale, status.conditions, holding):
             seen = await self._with_metrics(seen, scale.selector, min(self._max_age, holding.sync_period))
         return HpaSnapshot(seen, target, written)
@@ -206,11 +209,14 @@ class SnapshotReader:
         if parsed is None:
             return seen
         autoscaler, sync = seen.autoscaler, self._shared_reads(max_age)
+        # Before the pods are listed, as in validateAndParseSelector: also an HPA whose pods cannot be read is known to
+        # others.
         self.selectors.put(autoscaler.namespace, autoscaler.name, parsed)
         pods = await self._pods(sync, autoscaler.namespace, parsed)
         if isinstance(pods, Unavailable):
             return _with(seen, (), [pods] * len(autoscaler.metrics))
         others = self.selectors.others(autoscaler.namespace, autoscaler.name, [pod.labels for pod in pods])
+        # Ambiguous pods end the sync, so their metrics are not asked for.
         if others:
             return Snapshot(
                 autoscaler=autoscaler, status=seen.status, scale=seen.scale, pods=tuple(pods), others=others
@@ -238,6 +244,7 @@ class SnapshotReader:
         current = self._shared[-1] if self._shared else None
         if current is None or now - current.started >= max_age:
             current = _SharedReads(self._cluster, self._metrics, now, self._request_timeout)
+            # Older ones are kept as long as a caller waits for them, so that `close` can cancel them.
             self._shared = [*(sync for sync in self._shared if sync.flight.busy), current]
         return current
 

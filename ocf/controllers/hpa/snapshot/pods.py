@@ -82,9 +82,11 @@ class PodIndex:
         Returns:
             Its pods; None while the cache does not answer reads of pods.
         """
+        # An empty index before that would look like a workload without pods.
         if not any(informer.synced for informer in self._cluster.informers_of(*_PODS)):
             return None
         if self._changes is None:
+            # The first take has all objects of the cache.
             self._changes = self._cluster.follow(*_PODS)
         for (home, name), entry in () if self._changes is None else self._changes.take():
             self._take(home, name, entry)

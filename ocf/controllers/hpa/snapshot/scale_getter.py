@@ -24,6 +24,7 @@ __all__ = ["DerivedScaleGetter", "ScaleGetter", "SubresourceScaleGetter"]
 
 _VERSION: Final = "autoscaling/v1"
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+# The four kinds whose Scale the API server itself derives from the object (pkg/registry/apps, pkg/registry/core).
 _DERIVED: Final = {
     ("apps", "Deployment"): ("apps/v1", "deployments.apps"),
     ("apps", "ReplicaSet"): ("apps/v1", "replicasets.apps"),
@@ -97,6 +98,7 @@ class SubresourceScaleGetter:
         try:
             return await reader.read_path(path)
         except NotFoundError as error:
+            # The definition of the kind may have been deleted, or serve another version.
             kinds.forget(*target.group_kind)
             raise with_client_message(error, path, found.plural, target.name) from error
         except ApiError as error:
@@ -185,6 +187,7 @@ def _inconvertible(problem: str) -> ServerError:
 
 def _derived(workload: Manifest) -> Manifest:
     metadata, spec, status = (workload.get(part) or {} for part in ("metadata", "spec", "status"))
+    # The default of the API server, for a cluster that does not set defaults.
     replicas = spec.get("replicas", 1)
     return {
         "apiVersion": _VERSION,
@@ -197,6 +200,7 @@ def _derived(workload: Manifest) -> Manifest:
 
 
 def _selector(kind: str, selector: Any) -> dict[str, str]:
+    # A ReplicationController selects by a map of labels; the others have the object form.
     in_object_form = {"matchLabels": selector} if kind == "ReplicationController" and selector else selector
     if in_object_form is None:
         return {}

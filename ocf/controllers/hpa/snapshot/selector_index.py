@@ -42,6 +42,7 @@ class SelectorIndex:
             return
         self.forget(namespace, name)
         self._known[namespace, name] = selector
+        # Selectors that require no value cannot be found by a label, so they are candidates for every pod.
         for label in required_labels(selector) or (None,):
             self._by_label[namespace, label][name] = None
 

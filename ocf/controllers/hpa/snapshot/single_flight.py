@@ -45,6 +45,7 @@ class SingleFlight:
         if not task.done():
             await asyncio.wait([task])  # unlike `await task`, does not propagate cancellation in either direction
         if task.cancelled():
+            # A CancelledError would cancel the caller, which has not been cancelled.
             raise ServerError("the read was cancelled: the snapshot reader was closed")
         result: T = task.result()
         return result

@@ -40,6 +40,7 @@ _DEPLOYMENT: Final = "cluster.x-k8s.io/deployment-name"
 _PRICE: Final = f"autoscaling.{PREFIX}/price-per-hour"
 _RECORD: Final = f"autoscaling.{PREFIX}/machines"
 _FIELD_MANAGER: Final = "ocf-nodegroup-controller"
+# Provisioned counts as running: the infrastructure is up, and whether the node is ready shows its Node.
 _STATES: Final = {
     "Running": MachineState.RUNNING,
     "Provisioned": MachineState.RUNNING,
@@ -92,6 +93,7 @@ class _Record:
         free = sorted((_created(each), _name(each)) for each in machines if _name(each) not in taken)
         waiting = sorted(name for name, machine in kept.items() if not machine)
         given = {name: machine for name, (_, machine) in zip(waiting, free, strict=False)}
+        # A machine that belongs to no request, and for which none waits, is not taken up: a user has raised `replicas`.
         return _Record({**kept, **given}, others)
 
 
@@ -132,6 +134,7 @@ class ClusterAPIProvider:
         """Raise `spec.replicas` by one and record the request, unless it is recorded; as `Provider`."""
 
         def add(record: _Record, replicas: int) -> tuple[_Record, int]:
+            # Repeated after a lost answer; the record says that `replicas` was raised.
             if request.name in record.requests:
                 return record, replicas
             return _Record({**record.requests, request.name: ""}, record.others), replicas + 1
@@ -174,11 +177,14 @@ class ClusterAPIProvider:
         known = next(same_id, None) or next(same_name, None)
         if known is None:
             return
+        # Lowering `replicas` lets Cluster API choose which Machine to delete, unless one is marked.
         if not known.id:
             raise ProviderUnavailableError(f"the Machine of {known.name} does not exist yet, it cannot be deleted")
+        # First, so that a crash in between leaves a mark and one machine more, not a machine less of its choice.
         await self._mark(known.id)
 
         def remove(record: _Record, replicas: int) -> tuple[_Record, int]:
+            # Removed from the record already: a repetition after a lost answer must not lower `replicas` twice.
             if known.id not in {*record.requests.values(), *record.others}:
                 return record, replicas
             left = {name: machine for name, machine in record.requests.items() if machine != known.id}
@@ -258,14 +264,17 @@ def _instance_type(deployment: Manifest) -> InstanceType:
     where = f"MachineDeployment {_name(deployment)}: metadata.annotations"
     names = {"cpu": "cpu", "memory": "memory", "ephemeral-storage": "ephemeral-disk", "pods": "maxPods"}
     written = {resource: annotations.get(f"{_CAPACITY}/{name}") for resource, name in names.items()}
+    # A kubelet's default, as the cluster autoscaler assumes it.
     written["pods"] = written["pods"] or "110"
     if annotations.get(f"{_CAPACITY}/gpu-count"):
         written[annotations.get(f"{_CAPACITY}/gpu-type") or "nvidia.com/gpu"] = annotations[f"{_CAPACITY}/gpu-count"]
     try:
         capacity = {resource: Quantity.parse(text) for resource, text in written.items() if text}
         price = float(annotations.get(_PRICE, 0))
-    except (QuantityError, ValueError) as error:
+    except QuantityError as error:
         raise ProviderRefusedError(f"{where}: {error}") from error
+    except ValueError as error:
+        raise ProviderRefusedError(f'{where}: {_PRICE} must be a number, got "{annotations[_PRICE]}"') from error
     if missing := sorted({"cpu", "memory"} - capacity.keys()):
         raise ProviderRefusedError(f"{where}: {_CAPACITY}/{missing[0]} is missing")
     pairs = [each.partition("=") for each in annotations.get(f"{_CAPACITY}/labels", "").split(",") if each]

@@ -187,6 +187,7 @@ class SimulatedProvider:
         offering = known.offering(request.zone)
         if offering is None:
             raise CapacityExhaustedError(f"no {request.instance_type} is available in zone {request.zone or 'any'}")
+        # Machines that are being deleted still count, as with a cloud.
         if self._quota is not None and len(self._records) >= self._quota:
             raise ProviderRefusedError(f"the quota of {self._quota} machines is used up")
         now = self._clock.now()

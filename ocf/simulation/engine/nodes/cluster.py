@@ -84,6 +84,7 @@ class NodeCluster:
     def numbers(self) -> tuple[float, ...]:
         """Return the values of the columns of nodes, those of each group last."""
         pool, bound, requests = self.fleet.pool, self.fleet.scheduler.bound, self.fleet.shape.requests
+        # Rows are more frequent than changes of nodes.
         if self._summed != pool.version:
             self._summed, self._sums = pool.version, self._sum()
         totals, groups, cpu, memory = self._sums

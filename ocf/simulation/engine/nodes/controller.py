@@ -28,6 +28,7 @@ __all__ = ["NodeController"]
 
 _LONGEST_REPLACEMENT: Final = timedelta(hours=1, microseconds=1)
 """Time after which `ocf.nodegroups` gives up a replacement without a change."""
+# Pods without a controller would keep their node from being removed.
 _OWNER: Final = ControllerReference("apps/v1", "ReplicaSet", "web", "")
 
 
@@ -58,6 +59,7 @@ class NodeController:
         following = now - now % self._period + self._period
         if self._full or self._drains or self._scheduler.changed or self._wake <= following:
             return following
+        # The first sync that is not before the time limit.
         return min(NEVER, -(-self._wake // self._period) * self._period)
 
     def sync(self, now: int) -> bool:
@@ -71,6 +73,7 @@ class NodeController:
         return any(stepped) or len(self.actions) > before
 
     def _decide(self, now: int) -> None:
+        # Before it is carried out: what that changes is a reason to decide again.
         self._scheduler.changed = False
         at, statuses = self._clock.at(now), self._current_statuses()
         decision = decide(self.snapshot(), self._fleet.groups, catalog=self._fleet.catalog, now=at, statuses=statuses)
@@ -104,6 +107,7 @@ class NodeController:
         group = node.kind.template.group
         after = self._staying(group)
         reason = f"the provider takes node {node.name} away"
+        # A node in a drain does not count as staying any more.
         self._act(group, after + (not is_drained), after, now, rule="interrupted", reason=reason)
 
     def _current_statuses(self) -> dict[str, GroupStatus]:
@@ -132,6 +136,7 @@ class NodeController:
         waiting = len(self._pods.waiting)
         for group in decision.scale_up.groups:
             if group.add:
+                # By these names, `ocf.nodegroups` marks the nodes that it adds for the minimum.
                 missing = sum(new.name.startswith(f"{group.group}-min-") for new in group.add)
                 reason = f"{waiting} pods wait for a node" if missing < len(group.add) else "the minimum is not reached"
                 self._order(group.group, group.add, now, rule="scale_up", reason=reason)

@@ -78,6 +78,7 @@ class NodeFleet:
         yield from given
         nodes = [replace(kind.template.make(f"given-{number}"), in_flight=False) for number, kind in enumerate(given)]
         pods = [SnapshotPod(name=f"pod-{number}", shape=self.shape, phase="Pending") for number in range(replicas)]
+        # At the start all nodes are there, however many a scale-up may add at once.
         groups = [
             replace(group, batch_size=0) for group in self.groups if self.settings[group.name].initial_nodes is None
         ]

@@ -122,6 +122,7 @@ class NodePool:
         self._scheduler.open(node)
         spot = self._groups[node.kind.group].spot
         if spot is not None:
+            # Without memory: how long a node has run says nothing about its interruption.
             hours = exponential(self._streams[node.kind.group].interruption) / spot.interruptions_per_hour
             if hours * _HOUR < NEVER - now:
                 self._after(now + int(hours * _HOUR), _Step.NOTICE, node)
@@ -156,6 +157,7 @@ class NodePool:
         return counts
 
     def _after(self, at: int, step: _Step, node: SimulatedNode) -> None:
+        # Of equal instants the earlier entry counts; without the number, nodes would be compared.
         self._serial += 1
         heappush(self._next, (at, self._serial, step, node))
         self.due = self._next[0][0]

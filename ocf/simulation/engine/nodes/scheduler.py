@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Scheduler"]
 
+# Entries of before a change stay in the heap until they are taken out together, which is cheaper than a search for
+# each.
 _SPARE: Final = 64
 
 _Entry = tuple[int, int, int, "SimulatedNode"]

@@ -21,6 +21,7 @@ __all__ = ["TOO_MUCH", "Calm", "CalmSamples"]
 
 TOO_MUCH: Final = INT64_MAX
 """The largest value that is kept; it stands for larger ones, too."""
+# A limit of the memory, see `ocf.simulation.engine.outcomes`.
 _MOST_PAGES: Final = 1 << 14
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
@@ -44,6 +45,7 @@ class Calm(NamedTuple):
         """Return the function from a load to what a meter averages."""
         if meter.source is not None and not meter.per_pod:
             return float
+        # The same division as in the queue and the pipeline, so that the floats are the same, too.
         share = self.capacity if meter.source is None else self.ready
         return lambda rate: rate / share
 

@@ -69,6 +69,7 @@ class SettledSyncs:
         known = self._known.setdefault((current, len(pipeline.pods.settled), pipeline.pods.ready_to_count()), {})
         unknown = {key: at for at, key in enumerate(keys) if key not in known}
         if unknown:
+            # Proposals read the pipeline, so each value that is not known is put there as if it had just been measured.
             scrape = pipeline.scrape
             for key, at in unknown.items():
                 read = tuple([each[at] for each in values])

@@ -39,6 +39,7 @@ class Shared:
         key = period, per_pod
         found = self._timetables.get(key)
         if found is None:
+            # One is enough, as runs that follow each other differ in their HPA: they are as large as the load.
             self._timetables.clear()
             found = self._timetables[key] = Timetable(self.steps, period, per_pod)
         return found

@@ -123,6 +123,7 @@ class Stretches:
         limit = min(limit, pods.due, pipeline.available_until(now))
         first = (now // self._period + 1) * self._period
         times = pipeline.times
+        # The window of the first sync must not reach back to where the workload was not calm.
         if first >= limit or times.begin(times.readable(first)) < self._since:
             return None
         found = self._run(now + 1, limit, controller, before)
@@ -150,6 +151,7 @@ class Stretches:
                 limit = syncs[done]
             if not done and not count:
                 if syncs:
+                    # An attempt without a stretch costs more than a sync.
                     self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
                     self._paused_until = limit + self._pause * self._period
                 return None

@@ -13,6 +13,7 @@ __all__ = ["SYNCS", "Page", "Timetable"]
 
 SYNCS: Final = 64
 """Number of syncs of a page."""
+# A limit of the memory; a page that is needed again is made again.
 _MOST_PAGES: Final = 512
 
 

@@ -50,7 +50,8 @@ class RecordedTarget:
     @property
     def pods(self) -> str:
         """The regular expression of the names of its pods, which begin with its name."""
-        # A name that is generated keeps 58 characters, and a dot matches more than itself.
+        # A name that is generated keeps 58 characters, of which the hash of a ReplicaSet takes up to 11; a dot matches
+        # more than itself.
         return f"{self.name[:47].replace('.', '[.]')}.*"
 
     def created(self, pod: Series) -> bool:
@@ -226,11 +227,13 @@ class _Instant:
         spec, number = self.range.spec, self.number
         value, average = (spec.value(number, metric.name, kind) for kind in ("value", "average"))
         if metric.type == "Pods":
+            # The status has only the mean, so each pod gets that.
             if average is not None:
                 for pod in pods:
                     described = {"apiVersion": "v1", "kind": "Pod", **self._metadata(pod)}
                     yield self._metric_value(metric, described, average)
             return
+        # For a target per pod, the status has the average in place of the total.
         total = average * spec.replicas(number) if value is None and average is not None else value
         if total is None:
             return

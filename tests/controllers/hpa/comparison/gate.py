@@ -22,7 +22,7 @@ from typing import Any, Final, Self
 
 from aiohttp import web
 
-from tests.support import stop_server
+from tests.support import serving_locally
 
 __all__ = ["CONTROLLER", "Gate"]
 
@@ -149,15 +149,12 @@ class Gate:
         """Serve while the block runs; afterwards no reconcile is held."""
         app = web.Application()
         app.router.add_post("/", self._review)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", self._port).start()
-            yield self
-        finally:
-            for namespace in list(self._queues):
-                await self.close(namespace)
-            await stop_server(runner)
+        async with serving_locally(app, port=self._port):
+            try:
+                yield self
+            finally:
+                for namespace in list(self._queues):
+                    await self.close(namespace)
 
     async def _review(self, request: web.Request) -> web.Response:
         review: dict[str, Any] = await request.json()

@@ -29,6 +29,7 @@ from ocf.objects import parse_time
 
 __all__ = ["Credentials", "VPSieConnection"]
 
+# As the public client does: an hour where the response has no valid time, and a renewal five minutes before the end.
 _ASSUMED_LIFETIME: Final = timedelta(hours=1)
 _RENEWED_BEFORE: Final = timedelta(minutes=5)
 _MOST_SHOWN: Final = 300
@@ -121,6 +122,7 @@ class VPSieConnection:
         status, answer, headers = await self._request(method, path, headers=token.headers, body=body)
         if _code(status, answer) == HTTPStatus.UNAUTHORIZED:
             async with self._renewing:
+                # Another request may have replaced the token while this one waited for its answer.
                 if self._token is token:
                     self._token = None
             token = await self._authenticated()
@@ -181,6 +183,7 @@ class VPSieConnection:
             self._session = aiohttp.ClientSession(timeout=timeout, trust_env=True)
         url = self.settings.base_url + path
         try:
+            # A redirect would send the token to another host, and a POST as a GET.
             async with self._session.request(
                 method, url, headers=headers, json=body, data=form, allow_redirects=False
             ) as response:
@@ -205,10 +208,12 @@ class VPSieConnection:
         raise self._class_of(code, message.lower())(text, retry_after=_retry_after(headers))
 
     def _class_of(self, code: int, message: str) -> type[ProviderError]:
+        # Texts before codes: limits and quotas come with various codes, or none.
         if any(part in message for part in self.settings.exhausted_texts):
             return CapacityExhaustedError
         if any(part in message for part in self.settings.refused_texts):
             return ProviderRefusedError
+        # An error in the envelope of a 200 often has no code, so the text decides as well.
         if code == HTTPStatus.NOT_FOUND or "not found" in message:
             return MachineNotFoundError
         retried = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}

@@ -11,6 +11,7 @@ from ocf.objects import Quantity, parse_time
 
 __all__ = ["GroupEntry", "instance_types", "read_groups", "read_workers", "worker_identifier"]
 
+# The mean: 365 days of 24 hours, over 12.
 _HOURS_PER_MONTH: Final = 730
 _MOST_PODS: Final = "110"  # default of the kubelet
 _STATES: Final = {
@@ -123,7 +124,7 @@ def _hourly_price(offer: Mapping[str, Any], fields: FieldNames) -> float:
         hourly = float(_text(offer, fields.hourly_price) or 0)
         return hourly or float(_text(offer, fields.monthly_price) or 0) / _HOURS_PER_MONTH
     except ValueError as error:
-        raise ProviderUnavailableError(f"offer {_text(offer, ('id',))}: {error}") from error
+        raise ProviderUnavailableError(f"offer {_text(offer, ('id',))}: the price is not a number") from error
 
 
 def _entries(response: object, what: str) -> list[Mapping[str, Any]]:

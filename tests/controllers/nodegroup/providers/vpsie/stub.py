@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from tests.support import stop_server
+from tests.support import serving_locally
 
 __all__ = ["CLUSTER", "DATACENTER", "VPSieStub", "serving"]
 
@@ -141,15 +141,8 @@ async def serving(stub: VPSieStub) -> AsyncIterator[str]:
     """Serve a stub for the length of a block; yield its base URL."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", stub.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}"
-    finally:
-        await stop_server(runner)
+    async with serving_locally(app) as address:
+        yield address
 
 
 def _data(data: object) -> web.Response:
