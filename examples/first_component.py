@@ -23,39 +23,44 @@ from ocf.editors import HPASpecEditor
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
+from ocf.runtime.crds import CamelModel, CustomResource
 from ocf.testing import VirtualClock
-from ocf_server import CustomKind, EmbeddedCluster
+from ocf_server import EmbeddedCluster
 
+# Kind, name, namespace, labels and selector follow from the builders and the owner.
 DEPLOYMENT: Final = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: backend, namespace: shop}
 spec:
-  selector: {matchLabels: {app: backend}}
   template:
-    metadata: {labels: {app: backend}}
     spec: {containers: [{name: app, image: backend, resources: {requests: {cpu: 500m}}}]}
 """
 
 AUTOSCALER: Final = """
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: backend, namespace: shop}
 spec:
-  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: backend}
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: corner}
   minReplicas: 2
   maxReplicas: 10
 """
 
-SHOP: Final = """
+CORNER: Final = """
 apiVersion: example.com/v1
 kind: Shop
 metadata: {name: corner, namespace: shop}
-spec: {version: 2.3.1, suspended: false}
+spec: {version: 2.3.1}
 """
 
 
-# --- What an operator's author writes: mutations, resources, a component. ---
+# --- What an operator's author writes: the owner, mutations, resources, a component. ---
+
+
+class ShopSpec(CamelModel):
+    """Desired state."""
+
+    version: str
+    suspended: bool = False
+
+
+class Shop(CustomResource[ShopSpec], group="example.com", version="v1", condition="WebReady"):
+    """A shop."""
 
 
 def aggressive_scaling(version: str) -> hpa.Mutation:
@@ -74,42 +79,36 @@ def aggressive_scaling(version: str) -> hpa.Mutation:
     return hpa.Mutation("aggressive-scaling", mutate, feature=VersionGate(version, ">= 2.0.0"))
 
 
-def autoscaler(version: str) -> hpa.Resource:
-    """Return the autoscaler for a version of the product."""
-    return hpa.Builder(AUTOSCALER).with_mutation(aggressive_scaling(version)).build()
-
-
-def web(version: str, *, suspended: bool) -> Component:
+def web(shop: Shop) -> Component:
     """Return the component: a Deployment and its autoscaler, reported as one condition."""
     return (
-        component.Builder("web", condition_type="WebReady")
-        .with_resource(deployment.Builder(DEPLOYMENT).build())
-        .with_resource(autoscaler(version))
-        .suspend(suspended)
+        component.Builder("web", owner=shop.key, condition_type="WebReady")
+        .with_resource(deployment.Builder(DEPLOYMENT))
+        .with_resource(hpa.Builder(AUTOSCALER).with_mutation(aggressive_scaling(shop.spec.version)))
+        .suspend(shop.spec.suspended)
         .build()
     )
 
 
 # --- The cluster, and the controllers that the embedded cluster does not run. ---
 
-OWNER: Final = ObjectKey.of(yaml.safe_load(SHOP))
-TARGET: Final = ObjectKey("apps/v1", "Deployment", "backend", "shop")
-SCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "backend", "shop")
+OWNER: Final = ObjectKey.of(yaml.safe_load(CORNER))
+TARGET: Final = ObjectKey("apps/v1", "Deployment", "corner", "shop")
+SCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "corner", "shop")
 LIVE: Final = 6
 
 
-class Shop:
+class Stage:
     """A cluster with the operator in it, and the controllers of Kubernetes."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()  # it stands still, so that the demo does the same every time
-        kinds = [CustomKind("example.com", "v1", "Shop")]
-        self.cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], now=self.clock.now)
+        self.cluster = EmbeddedCluster(namespaces=["shop"], now=self.clock.now)
 
     async def reconcile(self) -> Result:
         """Reconcile the shop, as an operator does for an event; print the writes and the condition."""
         owner = await self.cluster.get(OWNER)
-        feature = web(owner["spec"]["version"], suspended=owner["spec"]["suspended"])
+        feature = web(Shop.model_validate(owner))
         self.cluster.requests.clear()
         async with reconciling(owner, self.cluster, clock=self.clock) as context:
             result = await feature.reconcile(context)
@@ -173,17 +172,26 @@ def difference(before: Manifest, after: Manifest) -> None:
 # --- The demo. ---
 
 
+def rendered_autoscaler(version: str) -> Manifest:
+    """Return the autoscaler of a shop with a version of the product."""
+    corner = Shop.model_validate(yaml.safe_load(CORNER))
+    upgraded = corner.model_copy(update={"spec": ShopSpec(version=version)})
+    _, scaler = web(upgraded).render()
+    return scaler
+
+
 async def main() -> None:
     """Run the demo."""
     say("1. Render the autoscaler for two versions of the product", "bold", mark="")
-    old, new = autoscaler("1.9.0"), autoscaler("2.3.1")
-    difference(old.render(), new.render())
-    fact("2.3.1 fires the mutation", holds=new.firing_set() == ("aggressive-scaling",))
-    fact("1.9.0 does not", holds=old.firing_set() == ())
+    old, new = (rendered_autoscaler(version) for version in ("1.9.0", "2.3.1"))
+    difference(old, new)
+    fact("2.3.1 fires the mutation", holds="metrics" in new["spec"])
+    fact("1.9.0 does not", holds="metrics" not in old["spec"])
 
     say("2. Create the owner and reconcile its component", "bold", mark="\n")
-    shop = Shop()
-    await shop.cluster.create(yaml.safe_load(SHOP), field_manager="user")
+    shop = Stage()
+    await shop.cluster.create(Shop.definition(), field_manager="user")
+    await shop.cluster.create(yaml.safe_load(CORNER), field_manager="user")
     await shop.reconcile()
     objects = ["apply Deployment", "apply HorizontalPodAutoscaler"]
     fact("two objects and one status were written", holds=shop.writes() == [*objects, "update Shop status"])

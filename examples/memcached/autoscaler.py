@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from examples.memcached.model import Autoscaling
-from examples.memcached.naming import named
+from examples.memcached.naming import labels
 from ocf.feature import BooleanGate
 from ocf.objects import write_model
 from ocf.primitives import hpa
@@ -26,17 +26,17 @@ def wanted(cache: Memcached) -> Gate:
     return BooleanGate(cache.autoscaled)
 
 
-def autoscaler(cache: Memcached) -> hpa.Resource:
+def autoscaler(cache: Memcached) -> hpa.Builder:
     """Return the autoscaler.
 
     Args:
         cache: The owner.
     """
-    return hpa.Builder(manifest(cache)).build()
+    return hpa.Builder(manifest(cache))
 
 
 def manifest(cache: Memcached) -> Manifest:
-    """Return the manifest of the autoscaler; fields that the cache does not set are omitted.
+    """Return the manifest of the autoscaler, which the webhook validates, without fields that the cache does not set.
 
     Args:
         cache: The owner. Without `maxReplicas` the API server rejects the returned manifest with a reason.
@@ -51,7 +51,7 @@ def manifest(cache: Memcached) -> Manifest:
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": named(cache),
+        "metadata": {"name": cache.metadata.name, "namespace": cache.metadata.namespace, "labels": labels(cache)},
         "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": cache.metadata.name},
             **{field: value for field, value in given.items() if value is not None},

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from examples.memcached.naming import labels, named
+from examples.memcached.naming import labels
 from ocf.feature import BooleanGate
 from ocf.primitives import pdb
 
 if TYPE_CHECKING:
     from examples.memcached.model import DisruptionBudget, Memcached
-    from ocf.concepts import Resource
     from ocf.feature import Gate
 
 __all__ = ["budget", "protected"]
@@ -21,19 +20,14 @@ def protected(cache: Memcached) -> Gate:
     return BooleanGate(cache.budget.enabled)
 
 
-def budget(cache: Memcached) -> Resource:
+def budget(cache: Memcached) -> pdb.Builder:
     """Return the PodDisruptionBudget.
 
     Args:
         cache: The owner.
     """
-    base = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": named(cache),
-        "spec": {"selector": {"matchLabels": labels(cache)}, **_limit(cache.budget)},
-    }
-    return pdb.Builder(base).build()
+    spec = {"selector": {"matchLabels": labels(cache)}, **_limit(cache.budget)}
+    return pdb.Builder({"metadata": {"name": cache.metadata.name}, "spec": spec})
 
 
 def _limit(given: DisruptionBudget) -> dict[str, int | str]:

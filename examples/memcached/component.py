@@ -12,6 +12,7 @@ from examples.memcached.autoscaler import autoscaler, wanted
 from examples.memcached.budget import budget, protected
 from examples.memcached.model import Memcached
 from examples.memcached.monitor import monitor, monitored
+from examples.memcached.naming import labels
 from examples.memcached.network import access, restricted, service
 from examples.memcached.server import server
 from ocf import component
@@ -36,8 +37,10 @@ def memcached(cache: Memcached) -> component.Component:
         cache: The owner.
     """
     cells = {name: Data[secrets.Entries](f"secret {name}") for name in secrets.used_secrets(cache)}
+    # Labels and selectors are those of the operator that this one is modelled on, not those that `owner=` gives.
     builder = component.Builder(NAME, condition_type="MemcachedReady").unpublished()
-    for secret in secrets.reading(cache, cells):
+    builder.with_namespace(cache.metadata.namespace).with_labels(labels(cache))
+    for secret in secrets.reading(cells):
         builder.with_resource(secret, read_only=True, ignore_if_absent=True)
     return (
         builder.with_resource(server(cache, cells))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from examples.memcached.model import ServiceMonitorSettings
-from examples.memcached.naming import labels, named
+from examples.memcached.naming import labels
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest
 from ocf.primitives import unstructured
 
 if TYPE_CHECKING:
     from examples.memcached.model import Memcached
-    from ocf.concepts import Resource
     from ocf.feature import Gate
 
 __all__ = ["DEFINITION", "monitor", "monitored"]
@@ -48,7 +47,7 @@ def monitored(cache: Memcached) -> Gate:
     return BooleanGate(cache.monitoring.enabled).when(cache.monitoring.service_monitor is not None)
 
 
-def monitor(cache: Memcached) -> Resource:
+def monitor(cache: Memcached) -> unstructured.StaticBuilder:
     """Return the ServiceMonitor: the endpoint that is scraped, and the interval.
 
     Args:
@@ -59,11 +58,14 @@ def monitor(cache: Memcached) -> Resource:
     base = {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
-        "metadata": named(cache, settings.additional_labels),
+        "metadata": {
+            "name": cache.metadata.name,
+            "labels": {**(settings.additional_labels or {}), **labels(cache)},
+        },
         "spec": {
             "selector": {"matchLabels": labels(cache)},
             "namespaceSelector": {"matchNames": [cache.metadata.namespace]},
             "endpoints": [endpoint],
         },
     }
-    return unstructured.StaticBuilder(base).build()
+    return unstructured.StaticBuilder(base)

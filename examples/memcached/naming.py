@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from examples.memcached.model import Memcached
@@ -15,7 +14,6 @@ __all__ = [
     "PORT",
     "TLS_PORT",
     "labels",
-    "named",
     "ports",
 ]
 
@@ -27,7 +25,7 @@ METRICS_PORT: Final = 9150
 
 
 def labels(cache: Memcached) -> dict[str, str]:
-    """Return the labels of all objects of a cache; they select its pods, so they never change.
+    """Return the labels that all objects of a cache have in common; they select its pods, so they never change.
 
     Args:
         cache: The owner.
@@ -37,17 +35,6 @@ def labels(cache: Memcached) -> dict[str, str]:
         "app.kubernetes.io/instance": cache.metadata.name,
         "app.kubernetes.io/managed-by": "memcached-operator",
     }
-
-
-def named(cache: Memcached, more: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the metadata of an object of a cache, with the name and namespace of the cache.
-
-    Args:
-        cache: The owner.
-        more: Additional labels; the labels of `labels` take precedence.
-    """
-    metadata = {"name": cache.metadata.name, "namespace": cache.metadata.namespace}
-    return {**metadata, "labels": {**(more or {}), **labels(cache)}}
 
 
 def ports(cache: Memcached) -> dict[str, int]:

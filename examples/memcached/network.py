@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from examples.memcached.naming import labels, named, ports
+from examples.memcached.naming import labels, ports
 from ocf.feature import BooleanGate
 from ocf.objects import write_model
 from ocf.primitives import networkpolicy
@@ -12,24 +12,21 @@ from ocf.primitives import service as service_kind
 
 if TYPE_CHECKING:
     from examples.memcached.model import Memcached
-    from ocf.concepts import Resource
     from ocf.feature import Gate
 
 __all__ = ["access", "restricted", "service"]
 
 
-def service(cache: Memcached) -> Resource:
+def service(cache: Memcached) -> service_kind.Builder:
     """Return the headless Service: clients resolve all pods and choose among them.
 
     Args:
         cache: The owner.
     """
-    metadata = named(cache)
+    metadata: dict[str, Any] = {"name": cache.metadata.name}
     if cache.spec.service and cache.spec.service.annotations:
         metadata["annotations"] = cache.spec.service.annotations
     base = {
-        "apiVersion": "v1",
-        "kind": "Service",
         "metadata": metadata,
         "spec": {
             "clusterIP": "None",
@@ -40,7 +37,7 @@ def service(cache: Memcached) -> Resource:
             ],
         },
     }
-    return service_kind.Builder(base).build()
+    return service_kind.Builder(base)
 
 
 def restricted(cache: Memcached) -> Gate:
@@ -48,7 +45,7 @@ def restricted(cache: Memcached) -> Gate:
     return BooleanGate(cache.access.enabled)
 
 
-def access(cache: Memcached) -> Resource:
+def access(cache: Memcached) -> networkpolicy.Builder:
     """Return the NetworkPolicy: the allowed clients, and the ports they may connect to.
 
     Args:
@@ -58,13 +55,11 @@ def access(cache: Memcached) -> Resource:
     if cache.access.allowed_sources:
         rule["from"] = [write_model(peer) for peer in cache.access.allowed_sources]
     base = {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": named(cache),
+        "metadata": {"name": cache.metadata.name},
         "spec": {
             "podSelector": {"matchLabels": labels(cache)},
             "policyTypes": ["Ingress"],
             "ingress": [rule],
         },
     }
-    return networkpolicy.Builder(base).build()
+    return networkpolicy.Builder(base)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from examples.memcached.conditions import View, conditions, view
+from examples.memcached.model import MemcachedStatus
 from examples.memcached.naming import PORT
 from examples.memcached.secrets import used_secrets
 from ocf.errors import NotFoundError
-from ocf.objects import ObjectKey
+from ocf.objects import ObjectKey, write_model
 
 if TYPE_CHECKING:
     from examples.memcached.model import Memcached
@@ -49,11 +50,14 @@ def report(context: ReconcileContext, cache: Memcached, seen: View) -> None:
     reported = conditions(seen)
     for name, sentence in reported.items():
         context.set_condition(name, status=sentence.status, reason=sentence.reason, message=sentence.message)
-    context.status["readyReplicas"] = seen.pods.ready if seen.pods else 0
-    context.status["observedGeneration"] = cache.metadata.generation
-    context.status.pop("serverList", None)
-    if reported["Ready"].status == "True":
-        context.status["serverList"] = [f"{cache.metadata.name}.{cache.metadata.namespace}:{PORT}"]
+    is_ready = reported["Ready"].status == "True"
+    status = MemcachedStatus(
+        ready_replicas=seen.pods.ready if seen.pods else 0,
+        observed_generation=cache.metadata.generation,
+        server_list=[f"{cache.metadata.name}.{cache.metadata.namespace}:{PORT}"] if is_ready else None,
+    )
+    context.status.pop("serverList", None)  # None is not written
+    context.status.update(write_model(status))
 
 
 async def _found(cluster: Cluster, key: ObjectKey) -> Manifest | None:

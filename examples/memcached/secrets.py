@@ -66,14 +66,13 @@ def secret_hash(secrets: Mapping[str, Entries]) -> str:
     return digest.hexdigest()
 
 
-def reading(cache: Memcached, cells: Mapping[str, Data[Entries]]) -> list[secret.Resource]:
+def reading(cells: Mapping[str, Data[Entries]]) -> list[secret.Builder]:
     """Return the read-only Secrets, each of which fills its cell.
 
     Args:
-        cache: The owner.
         cells: The cell of each Secret by its name.
     """
-    return [_secret(cache, name).extract_into(cell, _entries).build() for name, cell in cells.items()]
+    return [secret.Builder({"metadata": {"name": name}}).extract_into(cell, _entries) for name, cell in cells.items()]
 
 
 def rolling(cells: Mapping[str, Data[Entries]]) -> deployment.Mutation:
@@ -89,11 +88,6 @@ def rolling(cells: Mapping[str, Data[Entries]]) -> deployment.Mutation:
             m.roll_on_change(lambda: secret_hash(found), annotation=SECRET_HASH)
 
     return deployment.Mutation("secret-hash", mutate, feature=BooleanGate(bool(cells)))
-
-
-def _secret(cache: Memcached, name: str) -> secret.Builder:
-    metadata = {"name": name, "namespace": cache.metadata.namespace}
-    return secret.Builder({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
 
 
 def _entries(live: V1Secret) -> Entries:

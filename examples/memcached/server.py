@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from examples.memcached import features, secrets
 from examples.memcached.model import ServerSettings
-from examples.memcached.naming import MEMCACHED, PORT, labels, named
+from examples.memcached.naming import MEMCACHED, PORT, labels
 from ocf.objects import write_model
 from ocf.primitives import deployment
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["arguments", "server"]
 
 
-def server(cache: Memcached, cells: Mapping[str, Data[secrets.Entries]]) -> deployment.Resource:
+def server(cache: Memcached, cells: Mapping[str, Data[secrets.Entries]]) -> deployment.Builder:
     """Return the Deployment.
 
     Args:
@@ -41,7 +41,6 @@ def server(cache: Memcached, cells: Mapping[str, Data[secrets.Entries]]) -> depl
             features.restart(cache),
             secrets.rolling(cells),
         )
-        .build()
     )
 
 
@@ -69,9 +68,7 @@ def _base(cache: Memcached) -> dict[str, Any]:
     """Return the baseline of every cache; the component omits the replica count while an autoscaler owns it."""
     rolling = {"maxSurge": 1, "maxUnavailable": 0}
     return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": named(cache),
+        "metadata": {"name": cache.metadata.name},
         "spec": {
             "replicas": cache.replicas,
             "selector": {"matchLabels": labels(cache)},

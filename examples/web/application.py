@@ -25,8 +25,6 @@ from ocf.primitives import service as service_kind
 if TYPE_CHECKING:
     from kubernetes.client import V1ConfigMap
 
-    from ocf.concepts import Resource
-
 __all__ = ["CONDITION", "application"]
 
 CONDITION: Final = "ApplicationReady"
@@ -39,7 +37,7 @@ def application(shop: Shop) -> component.Component:
         shop: The owner.
     """
     return (
-        component.Builder("application", condition_type=CONDITION)
+        component.Builder("application", owner=shop.key, condition_type=CONDITION)
         .with_prerequisite(depends_on(database.CONDITION))
         .with_resource(connection(shop), read_only=True, block_on_absence=True)
         .with_resource(service(shop))
@@ -58,37 +56,31 @@ def application(shop: Shop) -> component.Component:
     )
 
 
-def connection(shop: Shop) -> Resource:
+def connection(shop: Shop) -> configmap.Builder:
     """Return the read-only ConfigMap of the database."""
-    base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": shop.named(Part.DATABASE)}
     return (
-        configmap.Builder(base)
+        configmap.Builder({"metadata": {"name": shop.name_of(Part.DATABASE)}})
         .extract_into(database.HOST, lambda live: _entry(live, database.HOST_ENTRY))
         .extract_into(database.PASSWORD_SECRET, lambda live: _entry(live, database.SECRET_ENTRY))
-        .build()
     )
 
 
-def service(shop: Shop) -> Resource:
+def service(shop: Shop) -> service_kind.Builder:
     """Return the Service of the application."""
     base = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": shop.named(Part.WEB),
+        "metadata": {"name": shop.name_of(Part.WEB)},
         "spec": {
-            "selector": shop.labels(Part.WEB),
             "ports": [
                 {"name": "http", "port": 80, "targetPort": "http"},
                 {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"},  # unused without the exporter
             ],
         },
     }
-    return service_kind.Builder(base).build()
+    return service_kind.Builder(base)
 
 
-def server(shop: Shop) -> deployment.Resource:
+def server(shop: Shop) -> deployment.Builder:
     """Return the Deployment; its baseline is for the newest version, and the autoscaler sets the replica count."""
-    labels = shop.labels(Part.WEB)
     container = {
         "name": "web",
         "image": f"registry.example.com/shop/web:{shop.spec.version}",
@@ -97,13 +89,8 @@ def server(shop: Shop) -> deployment.Resource:
         "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}},
     }
     base = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": shop.named(Part.WEB),
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
+        "metadata": {"name": shop.name_of(Part.WEB)},
+        "spec": {"template": {"spec": {"containers": [container]}}},
     }
     version = shop.spec.version
     return (
@@ -115,7 +102,6 @@ def server(shop: Shop) -> deployment.Resource:
             health_path(version),
             metrics(shop),
         )
-        .build()
     )
 
 
@@ -164,20 +150,19 @@ def health_path(version: str) -> deployment.Mutation:
     return deployment.Mutation("health-path", mutate, feature=VersionGate(version, "< 2.3"))
 
 
-def autoscaler(shop: Shop) -> hpa.Resource:
+def autoscaler(shop: Shop) -> hpa.Builder:
     """Return the autoscaler, which scales by cpu and memory utilization."""
+    name = shop.name_of(Part.WEB)
     base = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": shop.named(Part.WEB),
+        "metadata": {"name": name},
         "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": shop.named(Part.WEB)["name"]},
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
             "minReplicas": shop.spec.scaling.min_replicas,
             "maxReplicas": shop.spec.scaling.max_replicas,
             "metrics": [_utilization("cpu", 70), _utilization("memory", 80)],
         },
     }
-    return hpa.Builder(base).with_mutation(cpu_only(shop.spec.version)).build()
+    return hpa.Builder(base).with_mutation(cpu_only(shop.spec.version))
 
 
 def cpu_only(version: str) -> hpa.Mutation:

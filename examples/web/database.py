@@ -20,8 +20,6 @@ from ocf.primitives import service as service_kind
 if TYPE_CHECKING:
     from kubernetes.client import V1Secret, V1Service, V1StatefulSet
 
-    from ocf.concepts import Resource
-
 __all__ = ["CONDITION", "HOST", "HOST_ENTRY", "PASSWORD_KEY", "PASSWORD_SECRET", "PORT", "SECRET_ENTRY", "database"]
 
 CONDITION: Final = "DatabaseReady"
@@ -43,7 +41,7 @@ def database(shop: Shop) -> component.Component:
         shop: The owner.
     """
     return (
-        component.Builder("database", condition_type=CONDITION)
+        component.Builder("database", owner=shop.key, condition_type=CONDITION)
         .with_resource(password(shop), read_only=True, block_on_absence=True)
         .with_resource(service(shop))
         .with_resource(connection(shop))
@@ -54,29 +52,25 @@ def database(shop: Shop) -> component.Component:
     )
 
 
-def password(shop: Shop) -> Resource:
+def password(shop: Shop) -> secret.Builder:
     """Return the read-only Secret that the user creates."""
-    metadata = {"name": shop.spec.password_secret, "namespace": shop.metadata.namespace}
     return (
-        secret.Builder({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        secret.Builder({"metadata": {"name": shop.spec.password_secret}})
         .extract_into(PASSWORD_SECRET, _name)
         .extract_into(PASSWORD_KEYS, lambda live: sorted(live.data or {}))
-        .build()
     )
 
 
-def service(shop: Shop) -> Resource:
+def service(shop: Shop) -> service_kind.Builder:
     """Return the Service of the database."""
     base = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": shop.named(Part.DATABASE),
-        "spec": {"selector": shop.labels(Part.DATABASE), "ports": [{"name": "postgres", "port": PORT}]},
+        "metadata": {"name": shop.name_of(Part.DATABASE)},
+        "spec": {"ports": [{"name": "postgres", "port": PORT}]},
     }
-    return service_kind.Builder(base).extract_into(HOST, _host).build()
+    return service_kind.Builder(base).extract_into(HOST, _host)
 
 
-def connection(shop: Shop) -> Resource:
+def connection(shop: Shop) -> configmap.Builder:
     """Return the ConfigMap with the connection data of the database."""
 
     def mutate(m: configmap.Mutator) -> None:
@@ -85,14 +79,14 @@ def connection(shop: Shop) -> Resource:
             data.ensure_entry(HOST_ENTRY, HOST.require())
             data.ensure_entry(SECRET_ENTRY, PASSWORD_SECRET.require())
 
-    base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": shop.named(Part.DATABASE)}
+    base = {"metadata": {"name": shop.name_of(Part.DATABASE)}}
     mutation = configmap.Mutation("connection", mutate)
-    return configmap.Builder(base).with_data_guard(HOST, PASSWORD_SECRET).with_mutation(mutation).build()
+    return configmap.Builder(base).with_data_guard(HOST, PASSWORD_SECRET).with_mutation(mutation)
 
 
-def server(shop: Shop) -> statefulset.Resource:
+def server(shop: Shop) -> statefulset.Builder:
     """Return the StatefulSet of the database; its baseline is for the newest version of the product."""
-    labels = shop.labels(Part.DATABASE)
+    name = shop.name_of(Part.DATABASE)
     password_key = {"name": shop.spec.password_secret, "key": PASSWORD_KEY}
     container = {
         "name": "postgres",
@@ -110,14 +104,11 @@ def server(shop: Shop) -> statefulset.Resource:
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
     base = {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": shop.named(Part.DATABASE),
+        "metadata": {"name": name},
         "spec": {
             "replicas": 1,
-            "serviceName": shop.named(Part.DATABASE)["name"],
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            "serviceName": name,
+            "template": {"spec": {"containers": [container]}},
             "volumeClaimTemplates": [claim],
         },
     }
@@ -126,7 +117,6 @@ def server(shop: Shop) -> statefulset.Resource:
         .with_data_guard(PASSWORD_KEYS)
         .with_guard(_password_is_there)
         .with_mutation(few_connections(shop.spec.version))
-        .build()
     )
 
 

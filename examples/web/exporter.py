@@ -24,25 +24,24 @@ def wanted(shop: Shop) -> Gate:
     return BooleanGate(shop.spec.exporter)
 
 
-def exporter(shop: Shop) -> deployment.Resource:
+def exporter(shop: Shop) -> deployment.Builder:
     """Return the Deployment of the exporter; its baseline is for the newest version of the product."""
-    labels = shop.labels(Part.EXPORTER)
+    # The second Deployment of its component: with the selector of the first, each would select the pods of the other.
+    labels = {"app.kubernetes.io/instance": shop.metadata.name, "app.kubernetes.io/component": "exporter"}
     container = {
         "name": "exporter",
         "image": f"registry.example.com/shop/exporter:{shop.spec.version}",
-        "args": [f"--from={shop.named(Part.WEB)['name']}:{METRICS_PORT}", "--path=/metrics"],
+        "args": [f"--from={shop.name_of(Part.WEB)}:{METRICS_PORT}", "--path=/metrics"],
     }
     base = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": shop.named(Part.EXPORTER),
+        "metadata": {"name": shop.name_of(Part.EXPORTER), "labels": labels},
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
         },
     }
-    return deployment.Builder(base).with_mutation(stats_path(shop.spec.version)).build()
+    return deployment.Builder(base).with_mutation(stats_path(shop.spec.version))
 
 
 def stats_path(version: str) -> deployment.Mutation:

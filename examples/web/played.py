@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from examples.web.controller import reconcile
+from examples.web.operator import CONDITION, components, operator
+from examples.web.shop import Shop
 from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
+from ocf.component import finalize, reconcile_all, reconciling
 from ocf.objects import ObjectKey
-from ocf_server import CustomKind, EmbeddedCluster
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,8 +68,8 @@ async def new_cluster(clock: VirtualClock, *, version: str = NEWEST, exporter: b
         version: Version of the product.
         exporter: Whether the exporter is enabled.
     """
-    kinds = [CustomKind("example.com", "v1", "Shop")]
-    cluster = EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE], now=clock.now)
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
+    await cluster.create(Shop.definition(), field_manager="user")
     await open_shop(cluster, version=version, exporter=exporter)
     return cluster
 
@@ -109,13 +111,24 @@ async def healthy_cluster(
 
 
 async def reconcile_shop(cluster: Cluster, clock: VirtualClock) -> Sequence[Result]:
-    """Reconcile the shop, as an operator does for an event.
+    """Reconcile the shop once, as the process of the operator does for an event.
 
     Args:
         cluster: The cluster.
         clock: Clock of the reconcile.
+
+    Returns:
+        The result of each component; empty if the shop is being deleted.
     """
-    return await reconcile(await cluster.get(SHOP), cluster, clock=clock)
+    owner = await cluster.get(SHOP)
+    parts = components(Shop.model_validate(owner))
+    async with reconciling(owner, cluster, clock=clock, operator=operator.name) as context:
+        if await finalize(context, *parts) is not None:
+            return ()
+        try:
+            return await reconcile_all(context, *parts)
+        finally:
+            context.aggregate(CONDITION, *parts)
 
 
 async def reconcile_until_in_sync(cluster: Cluster, clock: VirtualClock) -> None:

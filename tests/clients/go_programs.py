@@ -1,9 +1,10 @@
 """Build of the clients in Go: `python -m tests.clients.go_programs`, which `make clients` runs.
 
-The programs are built from the module in `programs/go` and from the operator with controller-runtime in
-`examples/comparison`, with the versions that their go.sum lock. Those of a module go into a folder of the cache that is
-named after the sources; a folder that exists is complete. What Kubernetes' own programs consist of is in Go's cache
-after `make envtest`. Kubernetes' own end-to-end tests are built beside them.
+The programs are built from the modules in `programs/go` and `programs/helm3`, and from the operator with
+controller-runtime in `examples/comparison`, with the versions that their go.sum lock. Those of a module go into a
+folder of the cache that is named after the sources; a folder that exists is complete. What Kubernetes' own programs
+consist of is in Go's cache after `make envtest`. Kubernetes' own end-to-end tests and those of JobSet are built beside
+them.
 """
 
 import os
@@ -22,6 +23,7 @@ from ocf.testing.envtest.build_plan import build_environment
 from ocf.testing.envtest.go_toolchain import Go
 from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
 from scripts.record.e2e_suite.build import build_suite, suite
+from tests.clients import jobset
 
 __all__ = ["build", "program"]
 
@@ -38,12 +40,14 @@ class Module:
         folder: The folder with its go.mod.
         packages: The packages of its programs.
         tests: Packages whose tests are built as programs, too; such a program is called `<package>.test`.
+        suffix: What the names of its programs end with, in addition to those of their packages.
     """
 
     name: str
     folder: Path
     packages: tuple[str, ...]
     tests: tuple[str, ...] = ()
+    suffix: str = ""
 
     @property
     def sources(self) -> list[Path]:
@@ -69,6 +73,7 @@ MODULES: Final = (
         ("./cmd/site-operator",),
         tests=("./internal/controller",),
     ),
+    Module("helm3", Path(__file__).parent / "programs/helm3", ("helm.sh/helm/v3/cmd/helm",), suffix="3"),
 )
 
 
@@ -76,7 +81,8 @@ def program(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return a program of the current sources.
 
     Args:
-        name: The name of its package: `clientgo`, `helm`, `operator`, `site-operator`, or `controller.test`.
+        name: The name of its package: `clientgo`, `helm`, `operator`, `site-operator`, `controller.test`; or
+            `helm3`.
         environ: The environment variables.
 
     Returns:
@@ -114,6 +120,8 @@ def _build(module: Module, environ: Mapping[str, str]) -> None:
         go.run(["build", *output, *module.packages], module.folder)
         if module.tests:
             go.run(["test", "-c", *output, *module.tests], module.folder)
+        for one in made.iterdir():
+            one.rename(f"{one}{module.suffix}")
         made.rename(folder)
 
 
@@ -122,13 +130,14 @@ def main() -> int:
     if not shutil.which("go"):
         sys.stdout.write("Go is not installed: tests of clients in Go are left out\n")
         return 0
-    if not (all(module.built(os.environ).exists() for module in MODULES) and suite().exists()):
-        what = "client-go, controller-runtime, helm, end-to-end tests of Kubernetes"
-        sys.stdout.write(f"Building the clients in Go (once, about seven minutes): {what}\n")
+    if not (all(module.built(os.environ).exists() for module in MODULES) and suite().exists() and jobset.is_built()):
+        what = "client-go, controller-runtime, helm 3 and 4, the tests of JobSet, end-to-end tests of Kubernetes"
+        sys.stdout.write(f"Building the clients in Go (once, about ten minutes): {what}\n")
         sys.stdout.flush()
     try:
         build()
         build_suite()
+        jobset.build()
     except (ConfigError, subprocess.SubprocessError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -14,10 +14,15 @@ __all__ = ["Helm"]
 
 @dataclass(frozen=True)
 class Helm:
-    """helm, and one server."""
+    """helm, and one server.
+
+    Args:
+        program: `helm`, which is Helm 4, or `helm3`.
+    """
 
     server: Server
     folder: Path
+    program: str = "helm"
 
     async def __call__(self, *arguments: str) -> tuple[int, str]:
         """Run helm; return its exit code and what it prints, warnings and errors last."""
@@ -27,7 +32,7 @@ class Helm:
     async def _run(self, *arguments: str) -> tuple[int, str, str]:
         state = {f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
         process = await asyncio.create_subprocess_exec(
-            go_program("helm"),
+            go_program(self.program),
             *arguments,
             f"--namespace={self.server.namespace}",
             stdout=asyncio.subprocess.PIPE,

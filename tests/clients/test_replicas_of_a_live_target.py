@@ -6,7 +6,7 @@ https://github.com/helm/helm/issues/12486, https://github.com/helm/helm/issues/7
 https://github.com/grafana/mimir/issues/7367. With server-side apply, replicas that stay conflict with the autoscaler:
 https://github.com/nginx/nginx-gateway-fabric/pull/4897.
 
-Helm 4 without server-side apply makes the three-way patch of Helm 3, so it stands for it here.
+Helm 4 without server-side apply makes the three-way patch of Helm 3, as the same tests with both show.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pytest
 import pytest_asyncio
@@ -48,16 +48,22 @@ WITHOUT: Final = DEPLOYMENT % ("", 1)
 NEXT: Final = DEPLOYMENT % ("", 2)
 CLIENT: Final = ("apply", "-f", "-")
 SERVER: Final = ("apply", "--server-side", "-f", "-")
+Upgrade: TypeAlias = "Callable[[Tools, str], Awaitable[None]]"
+"""Installs or upgrades a chart with one manifest, which has to succeed."""
 CHART: Final = "apiVersion: v2\nname: web\nversion: 0.1.0\n"
-CLIENT_SIDE: Final = ("--server-side=false",)
 
 
 @dataclass(frozen=True)
 class Tools:
-    """kubectl and helm, for a namespace of one server."""
+    """kubectl and helm, for a namespace of one server.
+
+    Args:
+        helm: Helm 4.
+    """
 
     kubectl: Kubectl
     helm: Helm
+    helm3: Helm
     folder: Path
 
     async def replicas(self) -> int:
@@ -67,12 +73,16 @@ class Tools:
         """Set the count as the HPA controller does, by the subresource `scale`."""
         await self.kubectl("scale", "deployment", "web", f"--replicas={replicas}")
 
-    async def chart(self, manifest: str, *arguments: str) -> tuple[int, str]:
-        """Install or upgrade a chart with one manifest; return the exit code and what helm prints."""
+    async def chart(self, manifest: str, *arguments: str, by: Helm | None = None) -> tuple[int, str]:
+        """Install or upgrade a chart with one manifest; return the exit code and what helm prints.
+
+        Args:
+            by: The helm; None for Helm 4.
+        """
         (self.folder / "chart" / "templates").mkdir(parents=True, exist_ok=True)
         (self.folder / "chart" / "Chart.yaml").write_text(CHART)
         (self.folder / "chart" / "templates" / "web.yaml").write_text(manifest)
-        return await self.helm("upgrade", "--install", "web", str(self.folder / "chart"), *arguments)
+        return await (by or self.helm)("upgrade", "--install", "web", str(self.folder / "chart"), *arguments)
 
     async def shell(self, commands: str) -> None:
         """Run commands in the folder, with kubectl in the path and the kubeconfig of the server."""
@@ -102,7 +112,8 @@ async def tools(request: pytest.FixtureRequest, envtest_programs: Programs, tmp_
     program = envtest_programs.path(Program.KUBECTL)
 
     def made(server: Server) -> Tools:
-        return Tools(Kubectl(program, server.kubeconfig, tmp_path, server.namespace), Helm(server, tmp_path), tmp_path)
+        kubectl = Kubectl(program, server.kubeconfig, tmp_path, server.namespace)
+        return Tools(kubectl, Helm(server, tmp_path), Helm(server, tmp_path, "helm3"), tmp_path)
 
     if request.param == "real":
         yield made(request.getfixturevalue("real"))
@@ -198,38 +209,73 @@ async def test_the_remedy_for_server_side_apply_keeps_the_count(tools: Tools, sc
     assert await tools.replicas() == 7
 
 
-async def test_helm_3_takes_the_target_to_one(tools: Tools) -> None:
-    code, output = await tools.chart(WITH, *CLIENT_SIDE)
+async def by_helm_3(tools: Tools, manifest: str) -> None:
+    code, output = await tools.chart(manifest, by=tools.helm3)
     assert code == 0, output
+
+
+async def by_helm_4(tools: Tools, manifest: str) -> None:
+    code, output = await tools.chart(manifest, "--server-side=false")
+    assert code == 0, output
+
+
+THREE_WAY: Final = pytest.mark.parametrize(
+    "upgrade",
+    [
+        pytest.param(by_helm_3, id="Helm 3"),
+        pytest.param(by_helm_4, id="Helm 4 without server-side apply"),
+    ],
+)
+
+
+async def test_helm_3_is_helm_3(tools: Tools) -> None:
+    assert re.match(r"v3\.\d+", await tools.helm3.succeeds("version", "--short"))
+
+
+@THREE_WAY
+async def test_helm_3_takes_the_target_to_one(tools: Tools, upgrade: Upgrade) -> None:
+    await upgrade(tools, WITH)
     await tools.autoscale(12)
-    code, output = await tools.chart(WITHOUT, *CLIENT_SIDE)
+    await upgrade(tools, WITHOUT)
 
-    assert (code, await tools.replicas()) == (0, 1), output
+    assert await tools.replicas() == 1
 
 
-async def test_helm_3_reverts_the_count_with_each_upgrade(tools: Tools) -> None:
-    code, output = await tools.chart(WITH, *CLIENT_SIDE)
-    assert code == 0, output
+@THREE_WAY
+async def test_helm_3_reverts_the_count_with_each_upgrade(tools: Tools, upgrade: Upgrade) -> None:
+    await upgrade(tools, WITH)
     await tools.autoscale(12)
-    code, output = await tools.chart(WITH.replace("web:1", "web:2"), *CLIENT_SIDE)
+    await upgrade(tools, WITH.replace("web:1", "web:2"))
 
-    assert code == 0, output
     assert await tools.replicas() == 3
 
 
-async def test_the_remedy_for_helm_3_keeps_the_count(tools: Tools) -> None:
-    code, output = await tools.chart(WITH, *CLIENT_SIDE)
-    assert code == 0, output
+@THREE_WAY
+async def test_the_remedy_for_helm_3_keeps_the_count(tools: Tools, upgrade: Upgrade) -> None:
+    await upgrade(tools, WITH)
     await tools.autoscale(12)
     template = DEPLOYMENT % (block("Helm 3", "yaml").partition("spec:\n")[2], 1)
 
-    code, output = await tools.chart(template, *CLIENT_SIDE)
-    assert code == 0, output
+    await upgrade(tools, template)
     assert await tools.replicas() == 12
     await tools.autoscale(7)
-    code, output = await tools.chart(template.replace("web:1", "web:2"), *CLIENT_SIDE)
-    assert code == 0, output
+    await upgrade(tools, template.replace("web:1", "web:2"))
     assert await tools.replicas() == 7
+
+
+@pytest.mark.parametrize(
+    ("manifest", "replicas"),
+    [pytest.param(WITHOUT, 1, id="the field goes"), pytest.param(WITH, 3, id="the field stays")],
+)
+async def test_helm_4_goes_on_with_a_release_of_helm_3_as_helm_3_does(
+    tools: Tools, manifest: str, replicas: int
+) -> None:
+    """Without an option: it applies as the release was applied before."""
+    await by_helm_3(tools, WITH)
+    await tools.autoscale(12)
+    code, output = await tools.chart(manifest)
+
+    assert (code, await tools.replicas()) == (0, replicas), output
 
 
 async def test_helm_4_conflicts_with_the_autoscaler_and_may_drop_what_it_has_set(tools: Tools) -> None:

@@ -8,7 +8,7 @@ import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sized
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ import trustme
 from aiohttp import web
 
 from ocf.errors import ConfigError
+from ocf.http.connections import Connections
 from ocf.http.limits import Limits
 from ocf.http.server import ListeningServer, serving_app
 from tests.support import Forward, settable_time, until
@@ -389,6 +390,49 @@ async def test_a_problem_that_lasts_is_known(forward: Forward, failures: list[in
         forward(60)
         assert "error 24" in server.problem(lasting=60)
         client.close()
+
+
+# A connection whose handshake ends in the moment in which its task is cancelled stays open in asyncio:
+# https://github.com/python/asyncio/issues/487, https://github.com/python/cpython/issues/73929
+@pytest.mark.parametrize("iterations", range(6))
+@pytest.mark.parametrize("flights", range(3))
+async def test_a_connection_ends_with_the_server_however_far_its_handshake_is(
+    tls: ssl.SSLContext, authority: trustme.CA, flights: int, iterations: int
+) -> None:
+    """The client has sent nothing, its hello, or the end of the handshake, some iterations of the event loop before."""
+    loop = asyncio.get_running_loop()
+    client, accepted = socket.socketpair()
+    client.settimeout(0)
+    connections = Connections("endpoints", LIMITS, tls)
+
+    async def healthz(_: web.BaseRequest) -> web.Response:
+        return web.Response(text="ok")
+
+    server, handlers = web.Server(healthz), list[web.RequestHandler]()
+
+    def made() -> web.RequestHandler:
+        handlers.append(server())
+        return handlers[-1]
+
+    connections.make_handler = made
+    connections.open(accepted)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    handshake = trusting.wrap_bio(received, sent, server_hostname=HOST)
+    for flight in range(flights):
+        if flight:
+            received.write(await loop.sock_recv(client, 2**16))
+        with suppress(ssl.SSLWantReadError):
+            handshake.do_handshake()
+        client.send(sent.read())
+    for _ in range(iterations):
+        await asyncio.sleep(0)
+    await connections.close()
+    assert (len(connections), accepted.fileno()) == (0, -1)
+    assert [one.transport for one in handlers] in ([], [None])
+    with closing(client):
+        await answer(client)
 
 
 async def test_connections_end_with_the_server(tls: ssl.SSLContext) -> None:

@@ -208,10 +208,11 @@ async def suspend(stage: Stage) -> None:
 async def idle(stage: Stage) -> None:
     """Let time pass without a change."""
     chapter("7. Ten minutes without a change")
-    before = stage.writes_of_operator()
+    # Only the last 10 000 requests are kept, of which those that wait for something are many.
+    stage.embedded.requests.clear()
     for _ in range(IDLE_PERIODS):
         await stage.sync()
-    written = stage.writes_of_operator() - before
+    written = stage.writes_of_operator()
     fact(f"writes of the operator: {written}", holds=written == 0)
 
 

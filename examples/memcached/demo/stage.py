@@ -98,7 +98,7 @@ class Stage:
         return sorted(own, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     def writes_of_operator(self) -> int:
-        """Return the number of writes that the operator has sent so far."""
+        """Return the number of writes of the operator among the requests that are kept."""
         others = {_USER, CONTROLLERS}
         return sum(not one.verb.is_read and one.field_manager not in others for one in self.embedded.requests)
 

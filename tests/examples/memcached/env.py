@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Final
 
 from examples.memcached import monitor
@@ -136,9 +135,9 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
         """Reconcile on another cluster or another cache; return the result, if there is one."""
         results: list[Result] = []
 
-        async def report(context: ReconcileContext, cache: Memcached, outcome: ReconcileOutcome) -> timedelta | None:
+        async def report(context: ReconcileContext, cache: Memcached, outcome: ReconcileOutcome) -> None:
             results.extend(outcome.results.values())
-            return await memcached_operator.callbacks.report(context, cache, outcome)
+            await memcached_operator.callbacks.report(context, cache, outcome)
 
         operator = replace(memcached_operator, report=report)
         live = await cluster.get(owner or self.owner)

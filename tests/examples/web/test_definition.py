@@ -1,4 +1,4 @@
-"""The definition of shops matches the fields that the operator reads, and a real API server accepts all its objects."""
+"""A real API server accepts the definition of shops and all their objects."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -9,31 +9,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from examples.web import played
-from examples.web.shop import Scaling, ShopSpec
+from examples.web.operator import operator
+from examples.web.shop import Shop
 from ocf.cli.app import app
 from ocf.cluster.client import ApiServerCluster
 from ocf.errors import InvalidError
-from ocf.objects import Manifest, load_document
-from ocf.testing import VirtualClock, assert_quiet
+from ocf.objects import Manifest
+from ocf.runtime.operator import ManagerOptions, running
+from ocf.testing import LoopClock, VirtualClock, assert_quiet, run_in_virtual_time
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.binaries import Programs
+from ocf_server import EmbeddedCluster
 
 CHECKOUT: Final = Path(__file__).parents[3]
-DEFINITION: Final = load_document((CHECKOUT / "examples" / "web" / "crd.yaml").read_text(encoding="utf-8"))
-
-
-def schema_of_spec() -> Manifest:
-    version: Manifest = DEFINITION["spec"]["versions"][0]
-    found: Manifest = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    return found
-
-
-def test_the_schema_names_the_fields_that_the_operator_reads() -> None:
-    spec = schema_of_spec()
-
-    assert set(spec["properties"]) == {field.alias for field in ShopSpec.model_fields.values()}
-    assert set(spec["required"]) == {field.alias for field in ShopSpec.model_fields.values() if field.is_required()}
-    assert set(spec["properties"]["scaling"]["properties"]) == {field.alias for field in Scaling.model_fields.values()}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +34,7 @@ def plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 @pytest.fixture
 async def real(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     """Return a real API server with the definition of shops."""
-    await asyncio.to_thread(plane.install_crds, DEFINITION)
+    await asyncio.to_thread(plane.install_crds, Shop.definition())
     async with await plane.cluster() as cluster:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": played.NAMESPACE}}
         await cluster.create(namespace, field_manager="user")
@@ -55,7 +43,7 @@ async def real(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
 
 async def diff(plane: ControlPlane, *more: str) -> Result:
     """Run the page's `ocf diff`; in a thread, because it runs a loop of its own."""
-    command = ["diff", "examples.web.controller:components", "--owner", "examples/web/shop.yaml", *more]
+    command = ["diff", "examples.web.operator:components", "--owner", "examples/web/shop.yaml", *more]
     return await asyncio.to_thread(CliRunner().invoke, app, [*command, "--kubeconfig", str(plane.kubeconfig)])
 
 
@@ -82,3 +70,24 @@ async def test_a_real_server_accepts_all_objects(
     same, older = await diff(plane), await diff(plane, "--set", "spec.version=1.4.2")
     assert (same.exit_code, older.exit_code) == (0, 1)
     assert "is set by mutation few-connections" in older.stdout
+
+
+def test_the_operator_runs_and_sets_one_condition_for_all() -> None:
+    """In virtual time, as its process runs it."""
+
+    async def ready() -> Manifest:
+        clock = LoopClock()
+        cluster = EmbeddedCluster(namespaces=[played.NAMESPACE], now=clock.now)
+        await cluster.create(Shop.definition(), field_manager="user")
+        await played.give_password(cluster)
+        options = ManagerOptions(listen=None, clock=clock)
+        async with running(cluster, operator, options=options):
+            await played.open_shop(cluster)
+            for _ in range(3):
+                await asyncio.sleep(30)
+                await played.controllers(cluster)
+            await asyncio.sleep(30)
+        conditions = (await cluster.get(played.SHOP))["status"]["conditions"]
+        return {each["type"]: each["reason"] for each in conditions}
+
+    assert run_in_virtual_time(ready()) == dict.fromkeys(["DatabaseReady", "ApplicationReady", "Ready"], "Healthy")
