@@ -13,7 +13,7 @@ TESTS   ?=
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients playground site site-version dist release kubernetes check \
+.PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients jobset playground site site-version dist release kubernetes check \
 	charts chart-lint chart-version chart-push \
 	bench format lock lock-lowest clean
 
@@ -56,6 +56,9 @@ envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests o
 clients: $(VENV)/.ready  ## install Kubernetes clients of other projects, for the tests with them
 	@$(BIN)/python -m scripts.cached_environment clients
 	@$(BIN)/python -m tests.clients.go_programs
+
+jobset: envtest  ## run JobSet's own suite on the controller of examples/jobset; needs Go
+	@$(BIN)/python -m tests.clients.jobset
 
 playground: $(VENV)/.ready  ## build the page that simulates autoscalers in the browser, and print how to serve it
 	@$(BIN)/python -m scripts.generate.playground

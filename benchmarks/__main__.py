@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks import (
+    bursts,
     caches,
     clusters,
     commands,
@@ -53,6 +54,7 @@ _SUITES: Final = (
     serving.suite,
     caches.suite,
     converging.suite,
+    bursts.suite,
     nodegroups.suite,
     nodegroup_controller.suite,
     karpenter.suite,
@@ -68,6 +70,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     serving.suite: serving.small_suite,
     caches.suite: caches.small_suite,
     converging.suite: converging.small_suite,
+    bursts.suite: bursts.small_suite,
     nodegroups.suite: nodegroups.small_suite,
     nodegroup_controller.suite: nodegroup_controller.small_suite,
     karpenter.suite: karpenter.small_suite,

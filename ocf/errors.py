@@ -12,6 +12,7 @@ Callers should distinguish errors by class, never by message::
     │   ├── MutationError         an edit failed; names resource, mutation and category
     │   └── HandlerError          a handler failed or returned a status outside its vocabulary
     ├── NotReadyError             expected and temporary; retried without a stack trace
+    │   ├── RetryError            the author's function asks to be called again later
     │   ├── DataNotExtractedError a cell was read before its producer ran
     │   └── LeaseLostError        a leader lost its lease and must stop
     ├── ReconcileError            a reconcile failed; names component, resource and step
@@ -25,6 +26,7 @@ Callers should distinguish errors by class, never by message::
         ├── BadRequestError       400  the request could not be decoded
         ├── ForbiddenError        401, 403
         ├── NotFoundError         404
+        │   └── NoKindMatchError  404  the kind itself is not served
         ├── AlreadyExistsError    409  on create
         ├── ConflictError         409  stale resourceVersion, precondition, or fields of another manager
         ├── ExpiredError          410  a watch or a list has to start again
@@ -39,6 +41,7 @@ omitted.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -60,6 +63,7 @@ __all__ = [
     "MachineNotFoundError",
     "ManifestError",
     "MutationError",
+    "NoKindMatchError",
     "NotFoundError",
     "NotReadyError",
     "OcfError",
@@ -69,6 +73,7 @@ __all__ = [
     "QuantityError",
     "QueueClosedError",
     "ReconcileError",
+    "RetryError",
     "ServerError",
     "TooManyRequestsError",
     "api_error",
@@ -175,6 +180,31 @@ class HandlerError(ConfigError):
 
 class NotReadyError(OcfError):
     """Something does not exist yet; expected and temporary."""
+
+
+class RetryError(NotReadyError):
+    """Raised in `components`, `report` or `on_delete` of an operator: end this reconcile, and repeat it later.
+
+    It is not a failure: no condition says `Error`. The reason is an event on the owner, as it is given.
+
+    Args:
+        reason: What the owner waits for, a text for users.
+        after: The delay, for which no change of another object reconciles the owner; a change of its own spec, labels
+            or annotations does at once. None for the operator's backoff.
+
+    Raises:
+        ConfigError: If the delay is not positive.
+
+    Example:
+        >>> str(RetryError("the licence server is down for maintenance", after=timedelta(minutes=5)))
+        'the licence server is down for maintenance'
+    """
+
+    def __init__(self, reason: str, *, after: timedelta | None = None) -> None:
+        if after is not None and after <= timedelta(0):
+            raise ConfigError(f"after must be positive, or None for the operator's backoff, got {after}")
+        self.after = after
+        super().__init__(reason)
 
 
 class DataNotExtractedError(NotReadyError):
@@ -332,6 +362,10 @@ class ForbiddenError(ApiError):
 
 class NotFoundError(ApiError):
     """The object, or its kind, does not exist (404)."""
+
+
+class NoKindMatchError(NotFoundError):
+    """The API server does not serve the kind (404), in that version: its definition or its API server is missing."""
 
 
 class AlreadyExistsError(ApiError):

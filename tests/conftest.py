@@ -2,7 +2,7 @@
 
 A machine may be busy with other work, so no test fails because it is slow: examples have no deadline, and generating
 them may take any time. The examples of a property depend on its code alone, so that no run fails that changed nothing;
-`make properties` looks for failures with others, and more of them.
+`make properties` looks for failures with others, and more of them. A run without the long tests has fewer of them.
 
 A test process holds every test module and thousands of test items, none of which is ever garbage. Walking through them
 again and again was a quarter of the CPU time of a run. So they are collected without the collector, then set aside, and
@@ -14,20 +14,27 @@ import asyncio
 import gc
 import signal
 from collections.abc import Generator, Sequence
+from itertools import takewhile
 from typing import Final
 
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-from tests.requirements import LEFT_OUT, Case, Sampled, sample, summary
+from tests.requirements import LEFT_OUT, LONG, Case, Sampled, required, sample, summary
 
 pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 
 # New objects before a collection of the young ones, and how many of those before one of the older, and of all.
 _PACE: Final = (50_000, 20, 100)
 
-settings.register_profile("ocf", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile(
+    "ocf",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=100 if required(LONG) else 40,
+)
 # That of `make properties`, which runs whole matrices as well.
 _THOROUGH: Final = "random"
 settings.register_profile(_THOROUGH, settings.get_profile("ocf"), derandomize=False, max_examples=500, print_blob=True)
@@ -66,8 +73,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run long tests first: one that begins last is waited for while the other processes have nothing to do."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Leave long tests out unless they are required, and run them first.
+
+    One that begins last would be waited for while the other processes have nothing to do.
+    """
+    items.sort(key=lambda item: item.get_closest_marker(LONG) is None)
+    if not required(LONG):
+        for item in takewhile(lambda item: item.get_closest_marker(LONG), items):
+            item.add_marker(pytest.mark.skip(f"{LONG}: takes many times as long as others"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,16 +15,20 @@ import pytest
 
 from ocf.testing.envtest.fixtures import REQUIRE
 
-__all__ = ["PROVIDED_BY", "Sampled", "leave_out", "sample", "summary"]
+__all__ = ["LONG", "PROVIDED_BY", "Sampled", "leave_out", "required", "sample", "summary"]
+
+LONG: Final = "long"
+"""The marker of tests that take many times as long as others, and their name in `OCF_REQUIRE`."""
 
 PROVIDED_BY: Final[Mapping[str, str]] = {
     "chromium": "the system's package chromium",
     "clients": "make clients",
     "envtest": "make envtest",
+    LONG: f"{REQUIRE}={LONG} make test",
     "playground": "make playground",
     "site": "make site",
 }
-"""What installs each requirement, by its name in `OCF_REQUIRE`."""
+"""What installs each requirement or runs these tests, by its name in `OCF_REQUIRE`."""
 
 LEFT_OUT: Final = "left out"
 """The name of the property of a test that counts the cases that it has left out."""
@@ -43,6 +47,11 @@ class Sampled(Protocol):
         ...
 
 
+def required(name: str) -> bool:
+    """Return whether `OCF_REQUIRE` lists the name."""
+    return name in re.split(r"[,\s]+", os.environ.get(REQUIRE, ""))
+
+
 def leave_out(name: str, message: str) -> NoReturn:
     """Skip the test, or fail it if `OCF_REQUIRE` lists what it needs.
 
@@ -51,7 +60,7 @@ def leave_out(name: str, message: str) -> NoReturn:
         message: What is missing, and how to get it.
     """
     assert name in PROVIDED_BY
-    if name in re.split(r"[,\s]+", os.environ.get(REQUIRE, "")):
+    if required(name):
         pytest.fail(f"{message} ({REQUIRE} requires it)", pytrace=False)
     pytest.skip(f"{name}: {message}")
 
@@ -72,7 +81,8 @@ def summary(skipped: Iterable[Any], passed: Iterable[Any]) -> Iterator[str]:
     counts = Counter(match[1] for match in map(_REASON.match, reasons) if match)
     if counts:
         each = ", ".join(f"{name} {counts[name]} ({PROVIDED_BY[name]})" for name in sorted(counts))
-        yield f"left out: {each}; {REQUIRE}={','.join(sorted(counts))} makes that an error"
+        missing = sorted(counts.keys() - {LONG})
+        yield f"left out: {each}" + (f"; {REQUIRE}={','.join(missing)} makes that an error" if missing else "")
     properties = (pair for report in passed for pair in report.user_properties)
     if cases := sum(number for name, number in properties if name == LEFT_OUT):
         yield f"left out: {cases} cases of matrices; make properties runs them"

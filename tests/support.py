@@ -1,7 +1,9 @@
 """Base of the test environments: a cluster, its clock, and the requests that other actors send in tests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -11,11 +13,23 @@ from aiohttp import web
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.concepts import Clock
 from ocf.errors import NotFoundError
+from ocf.http.limits import Limits
+from ocf.http.server import serving_app
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.rbac import PolicyRule
 from ocf_server import EmbeddedCluster
 
-__all__ = ["Env", "Forward", "defined", "definition_of", "eventually", "settable_time", "until", "until_granted"]
+__all__ = [
+    "Env",
+    "Forward",
+    "defined",
+    "definition_of",
+    "eventually",
+    "serving_locally",
+    "settable_time",
+    "until",
+    "until_granted",
+]
 
 T = TypeVar("T")
 ClusterT = TypeVar("ClusterT", bound=Cluster)
@@ -72,13 +86,22 @@ async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedClu
     return first.clone()
 
 
-async def stop_server(runner: web.AppRunner) -> None:
-    """Stop a server of aiohttp and abort its connections: a client that has gone would never read their rest."""
-    for connection in [] if runner.server is None else runner.server.connections:
-        if connection.transport is not None:
-            connection.transport.abort()
-    await runner.cleanup()
-    await asyncio.sleep(0)  # lets the loop close the aborted connections
+@asynccontextmanager
+async def serving_locally(
+    app: web.Application, *, port: int = 0, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
+    """Serve an application on this machine; yields its address, `https://127.0.0.1:1234`.
+
+    At the end, requests are cancelled and all connections closed, also those whose handshake has only begun, of which
+    aiohttp's own server knows nothing.
+
+    Args:
+        port: 0 takes any free port.
+    """
+    limits = Limits(connections=1000, line_bytes=2**16)
+    listening = serving_app(app, limits, name="test", address=("127.0.0.1", port), tls=tls, shutdown_timeout=0.01)
+    async with listening as server:
+        yield f"{'http' if tls is None else 'https'}://{server.host}:{server.port}"
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -114,6 +114,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.long
 def test_the_copied_files_build_the_whole_package(built: Path) -> None:
     (site,) = (built / "opt/ocf/lib").glob("python3.*/site-packages")
     packages = ("ocf", "ocf_server")
@@ -127,6 +128,7 @@ def test_the_copied_files_build_the_whole_package(built: Path) -> None:
 
 
 @pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.long
 def test_the_command_of_the_image_runs_without_writing(built: Path, image: str) -> None:
     stage = STAGES[image]
     command = json.loads(stage.of("ENTRYPOINT")[-1]) if stage.of("ENTRYPOINT") else ["python"]
@@ -150,6 +152,7 @@ def test_the_command_of_the_image_runs_without_writing(built: Path, image: str) 
     assert sorted(path for path in built.rglob("*") if "site-packages" not in path.parts) == before
 
 
+@pytest.mark.long
 def test_the_bytecode_is_in_the_image(built: Path) -> None:
     """A read-only file system keeps none, and each start would compile everything."""
     (site,) = (built / "opt/ocf/lib").glob("python3.*/site-packages")

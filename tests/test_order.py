@@ -7,7 +7,7 @@ import pytest
 pytest_plugins = ["pytester"]
 
 
-def test_long_tests_begin_first_in_any_order(pytester: pytest.Pytester) -> None:
+def test_long_tests_begin_first_in_any_order(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makeini("[pytest]\nmarkers = long")
     pytester.makeconftest("from tests.conftest import pytest_collection_modifyitems")
     pytester.makepyfile("""
@@ -24,6 +24,7 @@ def test_long_tests_begin_first_in_any_order(pytester: pytest.Pytester) -> None:
             @pytest.mark.parametrize("number", range(2))
             def test_long_in_class(self, number): ...
     """)
+    monkeypatch.setenv("OCF_REQUIRE", "long")
     for seed in ("1", "2"):
         result = pytester.runpytest_inprocess("-p", "no:asyncio", f"--randomly-seed={seed}", "--collect-only", "-q")
         names = [line.rpartition("::")[2] for line in result.outlines if "::" in line]

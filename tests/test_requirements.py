@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parents[1]
 pytest_plugins = ["pytester"]
 
 CONFTEST: Final = """
-from tests.conftest import pytest_terminal_summary, sampled
+from tests.conftest import pytest_collection_modifyitems, pytest_terminal_summary, sampled
 pytest_plugins = ["ocf.testing.plugin"]
 """
 TESTS: Final = """
@@ -50,6 +50,11 @@ def test_matrix(sampled):
     assert 0 < len(sampled(range(100))) < 100
 
 
+@pytest.mark.long
+def test_whole_project():
+    pass
+
+
 def test_that_passes():
     pass
 """
@@ -61,7 +66,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     monkeypatch.delenv("OCF_REQUIRE", raising=False)
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path / "cache"))
-    pytester.makeini("[pytest]\nmarkers = matrix\naddopts = -rfExX")
+    pytester.makeini("[pytest]\nmarkers =\n    matrix\n    long\naddopts = -rfExX")
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(TESTS)
     return pytester
@@ -80,11 +85,11 @@ def test_what_is_left_out_is_one_line_for_each_cause(project: pytest.Pytester, o
     """A green run of which all tests against the real thing were skipped: https://github.com/tya5/reyn/pull/3004."""
     result = run(project, *options)
 
-    result.assert_outcomes(passed=2, skipped=6)
+    result.assert_outcomes(passed=2, skipped=7)
     assert left_out(result) == [
         (
-            "left out: chromium 3 (the system's package chromium), clients 1 (make clients), envtest 1 (make envtest); "
-            "OCF_REQUIRE=chromium,clients,envtest makes that an error"
+            "left out: chromium 3 (the system's package chromium), clients 1 (make clients), envtest 1 (make envtest), "
+            "long 1 (OCF_REQUIRE=long make test); OCF_REQUIRE=chromium,clients,envtest makes that an error"
         ),
         f"left out: {100 - len(sample(range(100)))} cases of matrices; make properties runs them",
         "skipped: 1, not on this system",
@@ -103,6 +108,18 @@ def test_what_is_required_is_an_error(project: pytest.Pytester, monkeypatch: pyt
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*(OCF_REQUIRE requires it)"])
     assert not any(f"{name} " in line for line in left_out(result))
+
+
+def test_long_tests_run_where_they_are_required(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCF_REQUIRE", "long")
+    result = run(project, "-k", "test_whole_project")
+
+    result.assert_outcomes(passed=1)
+    assert left_out(result) == []
+
+
+def test_a_run_that_leaves_out_only_long_tests_names_no_error(project: pytest.Pytester) -> None:
+    assert left_out(run(project, "-k", "test_whole_project")) == ["left out: long 1 (OCF_REQUIRE=long make test)"]
 
 
 def test_a_matrix_is_whole_with_the_examples_of_make_properties(

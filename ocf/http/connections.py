@@ -84,10 +84,13 @@ class Connection(asyncio.Protocol):
 
     Args:
         connections: The connections of the server.
+        accepted: Its socket.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, accepted: socket.socket) -> None:
         self._connections = connections
+        self._socket: Final = accepted
+        self._is_aborted = False
         self._now: Final = asyncio.get_running_loop().time
         self._between = Waiting(WaitsFor.HEADERS, self._now())
         """What it waits for while no request is processed."""
@@ -96,7 +99,6 @@ class Connection(asyncio.Protocol):
         self._unread: Waiting | None = None
         self._unread_bytes = 0
         self._transport: asyncio.Transport | None = None
-        self._socket: socket.socket | None = None
         self._http: web.RequestHandler | None = None
         self.ended: Final = asyncio.Event()
         """Set when the client sends nothing more; it may still read."""
@@ -123,22 +125,28 @@ class Connection(asyncio.Protocol):
     def _buffered(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
-    def abort(self) -> bool:
-        """Close it at once; return False if it is not established yet."""
-        if self._transport is None:
-            return False
-        self._transport.abort()
+    def abort(self) -> None:
+        """Close it at once, or as soon as it is established."""
+        self._is_aborted = True
+        if self._transport is not None:
+            self._transport.abort()
         # Closing a TLS transport of asyncio a second time separates it from its socket, and `abort` does nothing then.
-        # aiohttp does that to connections that it ends and whose client does not confirm the end.
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-        return True
+        # aiohttp does that to connections that it ends and whose client does not confirm the end. And cancelling a
+        # connection before its handshake has begun leaves its transport open.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    async def until_lost(self) -> None:
+        """Wait for the end of the connection, if it was established."""
+        if self._transport is not None:
+            await self.lost.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, after the TLS handshake."""
         self._transport = cast("asyncio.Transport", transport)
-        self._socket = transport.get_extra_info("socket")
+        if self._is_aborted:
+            self._transport.abort()
+            return
         self._http = self._connections.serve(self)
         self._http.connection_made(transport)
 
@@ -215,7 +223,8 @@ class Connections:
         self._limits = limits
         self._tls = tls
         self._loop = asyncio.get_running_loop()
-        self._open: dict[Connection, asyncio.Task[None]] = {}
+        self._open: dict[Connection, None] = {}  # a set in the order of their begin
+        self._establishing: set[asyncio.Task[None]] = set()
         self._by_handler: dict[asyncio.Protocol, Connection] = {}
         self._sweep: asyncio.TimerHandle | None = None
         self.make_handler: Callable[[], web.RequestHandler] | None = None
@@ -258,10 +267,13 @@ class Connections:
             self.log.count(f"refused, as all {most} are processing requests")
             return
         accepted.settimeout(0)
-        connection = Connection(self)
+        connection = Connection(self, accepted)
         task = self._loop.create_task(self._establish(connection, accepted))
+        # The loop cancels it, if the process ends without closing the server.
         task.add_done_callback(lambda _: accepted.close() if task.cancelled() else None)
-        self._open[connection] = task
+        task.add_done_callback(self._establishing.discard)
+        self._establishing.add(task)
+        self._open[connection] = None
         if self._sweep is None:
             self._sweep = self._loop.call_later(_SWEEP_PERIOD, self._close_overdue)
 
@@ -300,11 +312,12 @@ class Connections:
         self.log.close()
         if self._sweep is not None:
             self._sweep.cancel()
-        tasks = list(self._open.values())
-        aborted = [connection for connection in list(self._open) if self._close(connection)]
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for connection in aborted:
-            await connection.lost.wait()
+        closed = list(self._open)
+        for connection in closed:
+            self._close(connection)
+        await asyncio.gather(*self._establishing, return_exceptions=True)
+        for connection in closed:
+            await connection.until_lost()
         await asyncio.sleep(0)  # transports close their sockets in the next iteration
 
     async def _establish(self, connection: Connection, accepted: socket.socket) -> None:
@@ -321,14 +334,11 @@ class Connections:
             _log.debug("a connection could not be established: %s", error)
             self.forget(connection, None)
 
-    def _close(self, connection: Connection) -> bool:
-        """Close a connection; return whether it was established."""
-        # It no longer counts, although its socket is closed in a later iteration of the event loop.
-        task = self._open.pop(connection)
-        if connection.abort():
-            return True
-        task.cancel()
-        return False
+    def _close(self, connection: Connection) -> None:
+        # It no longer counts, although its socket is closed in a later iteration of the event loop. A handshake ends by
+        # itself, because the socket is at its end.
+        del self._open[connection]
+        connection.abort()
 
     def _close_overdue(self) -> None:
         now = self._loop.time()

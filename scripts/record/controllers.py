@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from importlib.resources import files
 from typing import Any, Final
 
-from ocf.cluster import Cluster
-from ocf.objects import Manifest
+from ocf.cluster import Cluster, PatchOptions, PatchType
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.documents import load_documents
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.binaries import find_programs
@@ -53,6 +53,10 @@ async def _run_all(plane: ControlPlane, names: Sequence[str]) -> Sequence[Sequen
     async with await plane.cluster() as cluster:
         for node in NODES:
             await cluster.create(node, field_manager="user")
+            # The API server taints a new node as not ready, and the controller that removes the taint does not run.
+            taints = {"spec": {"taints": node["spec"].get("taints")}}
+            options = PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+            await cluster.patch(ObjectKey.of(node), taints, options)
         return await asyncio.gather(*(_run(plane, cluster, name) for name in names))
 
 

@@ -26,7 +26,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ocf.manifests",
         "ocf.scaffold",
     ),
-    "Kinds": ("ocf.primitives", *_KINDS),
+    "Kinds": ("ocf.primitives", "ocf.primitives.external", *_KINDS),
     "Operators": (
         "ocf.runtime.operator",
         "ocf.runtime.workqueue",

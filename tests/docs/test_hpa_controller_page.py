@@ -54,6 +54,7 @@ async def reached(cluster: Cluster, key: ObjectKey, is_wanted: Callable[[Manifes
     return latest
 
 
+@pytest.mark.long
 async def test_the_commands_scale_the_workload_to_the_load(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(blocks("yaml")[0])
     (tmp_path / "metrics.py").write_text(blocks("python")[0])

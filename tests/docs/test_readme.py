@@ -7,6 +7,8 @@ from html import unescape
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from scripts.record.demo import PICTURE, chapters_of
 from tests.docs.reader import Reader, steps
 
@@ -27,6 +29,7 @@ def test_it_has_at_most_150_lines() -> None:
     assert len(README.splitlines()) <= 150
 
 
+@pytest.mark.long
 def test_the_operator_can_be_followed(reader: Reader) -> None:
     for step in steps(section(OPERATOR)):
         reader.do(step)

@@ -12,6 +12,7 @@ from tests.docs.reader import Reader, is_as_shown, steps
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "start", "end"),
     [

@@ -36,6 +36,7 @@ def test_other_versions_have_another_folder(environment: CachedEnvironment, tmp_
     assert environment.folder().parent == before.parent
 
 
+@pytest.mark.long
 def test_what_is_complete_is_not_installed_again(
     environment: CachedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,6 +49,7 @@ def test_what_is_complete_is_not_installed_again(
     assert capsys.readouterr().out.count("Installing tools into") == 1
 
 
+@pytest.mark.long
 def test_what_could_not_be_installed_is_tried_again(
     environment: CachedEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

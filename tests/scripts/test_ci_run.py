@@ -106,7 +106,7 @@ def test_nothing_that_a_test_needs_may_be_missing(checkout: Checkout) -> None:
 
     lines = [line.split("|") for line in checkout.calls.read_text(encoding="utf-8").splitlines()]
     required = {needed for needed, _, target in lines if target.startswith("test ")}
-    assert required == {"envtest,clients,chromium,playground,site"}
+    assert required == {"envtest,clients,chromium,playground,site,long"}
 
 
 @pytest.mark.parametrize("target", ["check", "playground", "test-wheel", "demo", "test"])

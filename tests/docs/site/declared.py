@@ -16,7 +16,7 @@ _REASON: Final = re.compile(r"^([A-Z][a-z]+)+$")
 
 EVENTS: Final[Mapping[str, Mapping[str, int | str]]] = {
     "component": {"event": 1, "_record": 1, "owner_event": 1, "_record_loss": 0, "_log_loss": 0, "hold_back": 0},
-    "runtime": {"Event": "reason"},
+    "runtime": {"Event": "reason", "owner_event": 1, "event": 0, "happened_to_process": 3},
     "autoscaling/algorithm": {"HpaEvent": 1, "warn": 0, "Failure": 0, "_failed": 1},
     "controllers/hpa": {"HpaEvent": 1, "warn": 0},
     "controllers/nodegroup": {"event": 1},

@@ -14,6 +14,7 @@ from ocf.concepts import ApplyOperation
 from ocf.controllers.nodegroup import group_status
 from ocf.controllers.nodegroup.reporter import Reason as GroupEvent
 from ocf.runtime.operator import Operator, OwnerType
+from ocf.runtime.operator.unwatched_objects import UNWATCHED
 from scripts.site import reasons
 from tests.docs.site import declared
 
@@ -58,7 +59,7 @@ def test_the_conditions_of_an_operator_are_those_of_the_code() -> None:
     component, failure, pause, cleanup = COMPONENT.values()
 
     assert set(component["reasons"]) == set(map(str, Reason))
-    assert set(failure["reasons"]) == {str(Reason.ERROR)}
+    assert set(failure["reasons"]) == {str(Reason.ERROR), UNWATCHED}
     assert set(pause["reasons"]) == declared.reasons("component", {"own_condition": "reason"})
     assert set(cleanup["reasons"]) == set(map(str, CleanupReason))
     named = [re.findall(r"`([^`]+)`", title)[0] for title in COMPONENT]
