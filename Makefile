@@ -31,7 +31,7 @@ test: $(VENV)/.ready  ## run the tests; TESTS="tests/cli" names some
 		"(make properties), the lowest versions (make test-lowest)")
 
 # A property's examples in `make test` depend on its code alone, and of a matrix it has a sample. Here examples are others
-# in each run, and five times as many, and matrices are whole.
+# in each run, and many more, and matrices are whole.
 properties: export PYTHONDONTWRITEBYTECODE :=
 properties: $(VENV)/.ready  ## run properties with more and random examples, and whole matrices; TESTS="tests/cli" names some
 	@$(BIN)/python -m pytest -q -m "hypothesis or matrix" --hypothesis-profile=random --numprocesses=auto --maxprocesses=4 \

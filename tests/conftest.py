@@ -2,7 +2,7 @@
 
 A machine may be busy with other work, so no test fails because it is slow: examples have no deadline, and generating
 them may take any time. The examples of a property depend on its code alone, so that no run fails that changed nothing;
-`make properties` looks for failures with others, and more of them. A run without the long tests has fewer of them.
+`make properties` looks for failures with others, and more of them.
 
 A test process holds every test module and thousands of test items, none of which is ever garbage. Walking through them
 again and again was a quarter of the CPU time of a run. So they are collected without the collector, then set aside, and
@@ -33,7 +33,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,
-    max_examples=100 if required(LONG) else 40,
+    max_examples=40,
 )
 # That of `make properties`, which runs whole matrices as well.
 _THOROUGH: Final = "random"

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
-from statistics import quantiles
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -23,17 +22,17 @@ from tests.examples.memcached.faults.env import CAP, HPA, Ended, OperatorEnv, ne
 if TYPE_CHECKING:
     from ocf.cluster import Request
 
-REFUSALS: Final = 1_000
+REFUSALS: Final = 500
 SLOWED: Final = tuple(f"slowed-{number}" for number in range(20))
 OUTAGE: Final = 1_800.0
 NAMES: Final = tuple(f"cache-{number}" for number in range(10))
 
 
-@pytest.mark.promise("retry-after", runs="a thousand rejected requests of twenty caches")
+@pytest.mark.promise("retry-after", runs="five hundred rejected requests of twenty caches")
 def test_retry_after_is_respected_and_other_caches_go_on() -> None:
-    """A thousand refusals with Retry-After: none is retried early, and no other cache waits for a second.
+    """Five hundred refusals with Retry-After: none is retried early, and no other cache waits for a second.
 
-    Requests of twenty caches are rejected, fifty times each; edits during that time do not cause an earlier retry.
+    Requests of twenty caches are rejected, 25 times each; edits during that time do not cause an earlier retry.
     """
     rng = random.Random(10)  # noqa: S311 (the same choices in every run)
     refused: dict[str, list[tuple[float, float]]] = {name: [] for name in SLOWED}
@@ -68,8 +67,8 @@ def test_retry_after_is_respected_and_other_caches_go_on() -> None:
             await asyncio.sleep(CAP)
             end = await env.ended()
         assert early == []
-        assert len(late) >= 100
-        assert quantiles(late, n=100)[98] < 1
+        assert len(late) >= 50
+        assert max(late) < 1
         assert {end.creates[f"apps/v1/Deployment/caches/{name}"] for name in SLOWED} == {1}
         assert end.deletes == {}
 
