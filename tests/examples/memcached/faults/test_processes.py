@@ -44,7 +44,7 @@ WRITES: Final = {
 }
 CRASHES: Final = (Disturbance.CRASH_BEFORE, Disturbance.CRASH_AFTER)
 LIFE: Final = 60.0
-RESYNCS: Final = 10
+RESYNCS: Final = 4
 
 
 class EventCounter(NullRecorder):
@@ -86,7 +86,7 @@ class Envs:
         return env.server
 
     async def live(self, through: Cluster) -> None:
-        """Run one process for a while; it reconciles all caches ten times, the last times in sync."""
+        """Run one process for a while; it reconciles all caches four times, the last times in sync."""
         recorder, env = EventCounter(), self.all[-1]
         recorder.events = self.events[-1]
         resync = timedelta(seconds=LIFE / (RESYNCS + 2))
@@ -116,7 +116,7 @@ def asked(write: Request) -> str:
 @pytest.mark.promise("crash", runs="the Memcached operator at each write of three scenarios: 36 crashes")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_next_process_completes_an_interrupted_reconcile(scenario: str) -> None:
-    """Before and after every write of three scenarios: same objects, creates and deletes; ten resyncs write nothing."""
+    """Before and after every write of three scenarios: same objects, creates and deletes; four resyncs write nothing."""
     report = run_in_virtual_time(disturbed(scenario, CRASHES))
     assert len(report.rows) == 2 * len(WRITES[scenario])
     report.assert_same()
