@@ -35,6 +35,7 @@ from ocf.component.status.conditions import (
     aggregate,
     since_transition,
     stored_condition,
+    written_condition,
 )
 from ocf.component.status.reasons import Reason
 from ocf.component.status.status_changes import StatusChanges
@@ -150,14 +151,27 @@ class ReconcileContext(OwnerState):
         self._ask_for(delay)
 
     def condition(self, name: str) -> Condition:
-        """Return a condition of the owner, as staged or stored.
+        """Return a condition of the owner as it was written, in this reconcile or before, by a component or a function.
 
         Args:
             name: Type of the condition.
 
         Returns:
             The condition; its reason is Unknown if it was never written.
+
+        Example:
+            >>> from ocf.concepts import SystemClock
+            >>> from ocf_server import EmbeddedCluster
+            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "uid": "1"}}
+            >>> context = ReconcileContext(owner, EmbeddedCluster(), SystemClock())
+            >>> context.set_condition("Moved", status="True", reason="Arrived", message="all wagons are there")
+            >>> context.condition("Moved").reason
+            'Arrived'
         """
+        return written_condition(self._open_changes.conditions, name, self.owned_by.generation)
+
+    def _component_condition(self, name: str) -> Condition:
+        """Return the condition of a component; a reason that no component has counts as Unknown."""
         return stored_condition(self._open_changes.conditions, name, self.owned_by.generation)
 
     def remove_condition(self, name: str) -> None:
@@ -173,7 +187,7 @@ class ReconcileContext(OwnerState):
 
     def condition_context(self, name: str) -> ConditionContext:
         """Return what the next condition of a type is computed from."""
-        return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
+        return ConditionContext(self._component_condition(name), self.owned_by.generation, self.now)
 
     def stage(self, condition: Condition, *, published: bool = True) -> None:
         """Stage the condition of a component; it replaces the one of its type, at its place."""
@@ -343,7 +357,7 @@ class ReconcileContext(OwnerState):
         types = [(component.name, component.condition_type) for component in components]
         for component, _ in types:
             self._aggregates.setdefault(component, set()).add(name)
-        standing = [(name, self.unpublished.get(kind) or self.condition(kind)) for name, kind in types]
+        standing = [(name, self.unpublished.get(kind) or self._component_condition(kind)) for name, kind in types]
         # Compared with the stored condition, because a failure that was staged before is not a transition.
         stored = stored_condition(self._changes.stored_conditions, name, self.owned_by.generation)
         condition = aggregate(standing, ConditionContext(stored, self.owned_by.generation, self.now))

@@ -114,6 +114,16 @@ class TestSetCondition:
     async def test_a_message_that_is_too_long_is_cut(self, env: Env) -> None:
         assert (await self.backup_condition(env, "False", "x" * 40_000))["message"].endswith("(7255 characters cut)")
 
+    async def test_it_is_read_as_it_was_written_in_the_same_reconcile_and_in_the_next_one(self, env: Env) -> None:
+        read = []
+        for _ in range(2):
+            async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
+                if not read:
+                    context.set_condition("Moved", status="True", reason="Arrived", message="all wagons are there")
+                found = context.condition("Moved")
+                read.append((found.status, found.reason, found.message))
+        assert read == [(True, "Arrived", "all wagons are there")] * 2
+
     async def test_it_survives_a_concurrent_write(self, env: Env) -> None:
         async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             context.set_condition("Ours", status="True", reason="Said", message="")

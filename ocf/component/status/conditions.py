@@ -38,9 +38,11 @@ __all__ = [
     "stored_condition",
     "suspending_condition",
     "waits_longer",
+    "written_condition",
 ]
 
 _REASONS: Final = frozenset(Reason)
+_NOT_RECONCILED: Final = "Component has not been reconciled yet."
 _CORE_VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?")
 # A message must be readable in one column of `kubectl get`. The API server accepts 32768 characters.
 _MOST_LISTED: Final = 10
@@ -54,7 +56,7 @@ class Condition:
     Args:
         type: Type of the condition, `WebInterfaceReady`.
         status: Whether it is True; a component never reports Unknown.
-        reason: Machine-readable reason.
+        reason: Machine-readable reason; that of a component is a `Reason`.
         message: Human-readable message.
         observed_generation: `metadata.generation` of the owner that was reconciled; 0 if it has none that counts
             changes of its spec only, and the condition has no such field then.
@@ -63,7 +65,7 @@ class Condition:
 
     type: str
     status: bool
-    reason: Reason
+    reason: str
     message: str
     observed_generation: int
     last_transition_time: str
@@ -131,23 +133,35 @@ class ConditionContext:
 def stored_condition(conditions: object, name: str, generation: int) -> Condition:
     """Read a component's condition from its owner; its reason is Unknown if it is absent, or has a reason of others.
 
-    Only an API server whose definition has the schema of the condition rejects values of other types and times that
-    cannot be read. They count as absent, and the next write replaces them.
-
     Example:
         >>> stored_condition([], "WebReady", 3).message
         'Component has not been reconciled yet.'
     """
+    condition = written_condition(conditions, name, generation)
+    if condition.reason in _REASONS:
+        return replace(condition, reason=Reason(condition.reason))
+    return replace(condition, reason=Reason.UNKNOWN, message=_NOT_RECONCILED)
+
+
+def written_condition(conditions: object, name: str, generation: int) -> Condition:
+    """Read a condition from its owner as it was written; its reason is Unknown if it is absent.
+
+    Only an API server whose definition has the schema of the condition rejects values of other types and times that
+    cannot be read. They count as absent, and the next write replaces them.
+
+    Example:
+        >>> written_condition([{"type": "Moved", "status": "True", "reason": "Done"}], "Moved", 3).reason
+        'Done'
+    """
     found = find_condition(conditions, name) or {}
-    reason = str(found.get("reason"))
-    known = reason in _REASONS
+    reason, message = found.get("reason"), found.get("message")
     observed, since = found.get("observedGeneration"), found.get("lastTransitionTime")
     is_count = isinstance(observed, int) and not isinstance(observed, bool)
     return Condition(
         type=name,
         status=found.get("status") == ConditionStatus.TRUE,
-        reason=Reason(reason) if known else Reason.UNKNOWN,
-        message=str(found.get("message") or "") if known else "Component has not been reconciled yet.",
+        reason=reason if reason and isinstance(reason, str) else Reason.UNKNOWN,
+        message=str(message or "") if found else _NOT_RECONCILED,
         observed_generation=int(observed or generation) if is_count else generation,
         last_transition_time="" if time_problem(since) else str(since),
     )
@@ -169,11 +183,11 @@ def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionCon
     if not components:
         return context.failed("No components were aggregated.", reason=Reason.UNKNOWN)
     not_ready = [pair for pair in components if not pair[1].status]
-    component, deciding = max(not_ready or components, key=lambda pair: pair[1].reason.priority)
+    component, deciding = max(not_ready or components, key=lambda pair: Reason(pair[1].reason).priority)
     message = f"{component}: {deciding.message}" if deciding.message else component
     # A component that was not reached in this reconcile has observed no newer generation.
     context = replace(context, generation=min(one.observed_generation for _, one in components))
-    return context.next(deciding.reason, message, ready=not not_ready)
+    return context.next(Reason(deciding.reason), message, ready=not not_ready)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +242,7 @@ def converging_condition(
         if any(one.is_rollout for one in waiting):
             reason = Reason.UPDATING
         elif previous.reason in STICKY:
-            reason = previous.reason
+            reason = Reason(previous.reason)
     return context.next(*(grade or (reason, message)), ready=False)
 
 

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime
 
-from ocf.component.status.conditions import Condition, ConditionContext, stored_condition
+import pytest
+
+from ocf.component.status.conditions import Condition, ConditionContext, stored_condition, written_condition
 from ocf.component.status.reasons import Reason
+from ocf.objects import Manifest
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 EARLIER = "2026-01-31T11:00:00Z"
@@ -45,3 +48,23 @@ class TestStored:
     def test_a_foreign_reason_is_unknown(self) -> None:
         stored = CREATING.to_manifest() | {"reason": "MinimumReplicasAvailable", "status": "True"}
         assert stored_condition([stored], "WebReady", 3).reason is Reason.UNKNOWN
+
+    @pytest.mark.parametrize(
+        ("stored", "read"),
+        [
+            pytest.param(
+                {"status": "True", "reason": "Arrived", "message": "all are there"},
+                (True, "Arrived", "all are there"),
+                id="a reason of one's own",
+            ),
+            pytest.param({"status": "False", "reason": "Arrived"}, (False, "Arrived", ""), id="no message"),
+            pytest.param({"status": "Unknown", "reason": "Asked", "message": "m"}, (False, "Asked", "m"), id="unknown"),
+            pytest.param(
+                {"status": "True", "reason": "Healthy", "message": "m"}, (True, "Healthy", "m"), id="a component's"
+            ),
+            pytest.param({"status": "True", "reason": 3, "message": "m"}, (True, "Unknown", "m"), id="not a reason"),
+        ],
+    )
+    def test_a_condition_is_read_as_it_was_written(self, stored: Manifest, read: tuple[bool, str, str]) -> None:
+        found = written_condition([{"type": "Moved", **stored}], "Moved", 3)
+        assert (found.status, found.reason, found.message) == read
