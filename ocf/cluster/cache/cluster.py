@@ -286,11 +286,15 @@ class CachedCluster:
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object from memory, or its Scale from the cluster."""
-        informer = None if subresource else self._informer_for(key.api_version, key.kind, key.namespace)
+        if subresource is not None:
+            # As for writes: a Scale that is read before the kind is found could not be written yet.
+            _require_served(self._started_informer(key))
+            return await self._cluster.get(key, subresource=subresource)
+        informer = self._informer_for(key.api_version, key.kind, key.namespace)
         _require_served(informer)
         if informer is None or not (informer.synced or await informer.ready()):
             _require_served(informer)
-            return await self._cluster.get(key, subresource=subresource)
+            return await self._cluster.get(key)
         name = (key.namespace, key.name)
         if informer.store.is_stale(name) or informer.store.lacks_content(name):
             found: Manifest | None = await informer.read(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import PatchOptions, PatchType, Verb, WatchEvent
+from ocf.cluster import PatchOptions, PatchType, Subresource, Verb, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType
@@ -98,6 +98,7 @@ class TestFirstList:
         attempts: list[Callable[[], Awaitable[object]]] = [
             lambda: env.cached.list(key.api_version, key.kind),
             lambda: env.cached.get(key),
+            lambda: env.cached.get(key, subresource=Subresource.SCALE),
             lambda: env.cached.entries(key.api_version, key.kind),
             lambda: env.cached.apply(gadget, field_manager="us"),
             lambda: env.cached.create(gadget, field_manager="us"),
