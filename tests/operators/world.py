@@ -43,7 +43,7 @@ class World:
     processes: list[RecordingCluster] = field(default_factory=list)
 
     @asynccontextmanager
-    async def operating(self, *operators: Operator[Manifest]) -> AsyncIterator[None]:
+    async def operating(self, *operators: Operator[Any]) -> AsyncIterator[None]:
         """Run operators in one process, with nothing in its memory."""
         self.processes.append(process := RecordingCluster(self.account or self.cluster, apply_cache=ApplyCache()))
         options = ManagerOptions(listen=None)
