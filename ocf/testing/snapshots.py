@@ -3,7 +3,8 @@
 Two equal runs still differ in uids, addresses of pods, resource versions and times. A snapshot omits resource versions,
 masks times, and replaces each uid by the name of its object wherever it occurs, so that owner references are equal only
 if they refer to the same object; each address likewise. The entries of `managedFields` are compared without times and
-order. Generations are kept, because they count the changes of a spec.
+order, conditions without their order, which depends on what was set first. Generations are kept, because they count the
+changes of a spec.
 """
 
 import re
@@ -14,7 +15,8 @@ from typing import Any, Final
 from ocf.cluster import Cluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, dump_document
-from ocf.objects.paths import parse_path, without_field
+from ocf.objects.conditions import typed_conditions
+from ocf.objects.paths import get_field, parse_path, without_field
 from ocf.objects.redaction import redacted
 from ocf.testing.diffs import unified
 
@@ -104,6 +106,11 @@ def _masked(manifest: Manifest, names: dict[str, str]) -> Manifest:
     if "managedFields" in metadata:
         metadata["managedFields"] = sorted(metadata["managedFields"], key=_entry)
     masked: Manifest = _mask(redacted({**manifest, "metadata": metadata}), names)
+    conditions = get_field(masked, ("status", "conditions"))
+    typed = typed_conditions(conditions)
+    # The API identifies them by their types, so another order is no difference.
+    if typed and typed == conditions:
+        masked["status"]["conditions"] = sorted(typed, key=itemgetter("type"))
     return masked
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import PatchOptions, PatchType
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock, snapshot
 from ocf.testing.snapshots import differences
-from ocf_server import ControllerSettings, EmbeddedCluster
+from ocf_server import ControllerSettings, CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -142,6 +142,27 @@ async def test_the_order_in_which_managers_and_keys_came_makes_no_difference(
     diff = differences(*found, before_name="one", after_name="other").splitlines()
     assert [line for line in diff if line.startswith("-")] == ["--- v1/ConfigMap/shop/settings (one)"]
     assert "+  c: '1'" in diff
+
+
+@pytest.mark.parametrize(
+    ("other", "is_equal"),
+    [
+        pytest.param([{"type": "B", "status": "True"}, {"type": "A", "status": "True"}], True, id="another order"),
+        pytest.param([{"type": "B", "status": "True"}, {"type": "A", "status": "False"}], False, id="another status"),
+        pytest.param([{"type": "A", "status": "True"}], False, id="one less"),
+        pytest.param([{"type": "B", "status": "True"}, "A"], False, id="no condition"),
+    ],
+)
+async def test_the_order_in_which_conditions_came_makes_no_difference(other: list[Any], *, is_equal: bool) -> None:
+    found = []
+    for conditions in ([{"type": "A", "status": "True"}, {"type": "B", "status": "True"}], other):
+        cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["shop"])
+        shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "shop"}}
+        stored = await cluster.create(shop, field_manager="me")
+        stored["status"] = {"conditions": conditions}
+        await cluster.update(stored, field_manager="me", subresource=Subresource.STATUS)
+        found.append(await snapshot(cluster, [("example.com/v1", "Shop")]))
+    assert (differences(*found, before_name="one", after_name="other") == "") is is_equal
 
 
 async def test_secrets_are_redacted(clock: VirtualClock) -> None:
