@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.operators.scaler.world import HPA, MAIN, World, deployment, systems
 from tests.requirements import Sampled
 
 OTHERS: Final = (Disturbance.CRASH_BEFORE, Disturbance.LOST_REPLY, Disturbance.REJECTED, Disturbance.CONFLICT)
-SPEC: Final = {"cooldownSeconds": 60, "onDeletion": "Restore"}
+SPEC: Final[dict[str, Any]] = {"cooldownSeconds": 60, "onDeletion": "Restore"}
 
 
 @dataclass

@@ -31,8 +31,12 @@ async def take(world: World, step: str, number: int) -> None:
     match step:
         case "mail":
             world.amounts["mail"] = number
+        case "fail" if number == 0:
+            world.stub.heal("queues")
+        case "fail" if number == 1:
+            world.stub.hang("queues")
         case "fail":
-            [world.stub.heal, world.stub.hang, lambda host: world.stub and world.stub.fail(host, 503)][number]("queues")
+            world.stub.fail("queues", 503)
         case "refuse":
             world.refused.clear() if number else world.refused.update({"HorizontalPodAutoscaler", "Deployment"})
         case "name":
@@ -45,7 +49,7 @@ async def take(world: World, step: str, number: int) -> None:
             if await world.found(SECOND):
                 await world.cluster.delete(SECOND)
         case _:
-            await world.change(**{step: bool(number) if step == "suspended" else number})
+            await world.edit(MAIN, {"spec": {step: bool(number) if step == "suspended" else number}})
 
 
 @settings(max_examples=6)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from aiohttp import ClientSession, web
 
-from ocf.cluster import Cluster, Request, Subresource, WatchOptions
+from ocf.autoscaling.algorithm import Settings
+from ocf.cluster import Cluster, ListOptions, Request, Subresource, WatchOptions
 from ocf.cluster.protocol import EventType
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
@@ -73,12 +74,14 @@ class World(world.World):
         stub: The server of them.
         api: The metrics API of the operator that runs.
         most: How many HPAs a target had at once.
+        home: The namespace of the scalers.
     """
 
     amounts: dict[str, float] = field(default_factory=lambda: {"mail": 0.0})
     stub: HttpStub | None = None
     api: HttpStub | None = None
     most: int = 0
+    home: str = NAMESPACE
 
     @property
     def session(self) -> ClientSession:
@@ -115,9 +118,9 @@ class World(world.World):
             return body
 
     @asynccontextmanager
-    async def autoscaling(self) -> AsyncIterator[None]:
+    async def autoscaling(self, settings: Settings | None = None) -> AsyncIterator[None]:
         """Run the HPA controller of `ocf`."""
-        options = HpaControllerOptions(mode=Mode.REPLACE, take_over_delay=timedelta(0))
+        options = HpaControllerOptions(mode=Mode.REPLACE, take_over_delay=timedelta(0), settings=settings or Settings())
         controller = HpaController(self.cluster, RESTMetricsClient(self), options=options, clock=self.clock)
         task = asyncio.create_task(controller.run())
         try:
@@ -132,10 +135,6 @@ class World(world.World):
         wanted = {"target": {"name": "web"}, "triggers": list(triggers) or [queue()], "maxReplicas": 4, **spec}
         await self.create(key, spec=wanted)
         return key
-
-    @property
-    def home(self) -> str:
-        return NAMESPACE
 
     @property
     def refused(self) -> set[str]:
@@ -179,7 +178,8 @@ class World(world.World):
         return next(str(one["message"]) for one in found if one["type"] == condition)
 
     async def autoscalers(self) -> list[str]:
-        return [one["metadata"]["name"] for one in (await self.cluster.list(*HPA[:2])).items]
+        found = await self.cluster.list(*HPA[:2], ListOptions(namespace=self.home))
+        return [one["metadata"]["name"] for one in found.items]
 
     def asked(self, host: str = "queues") -> int:
         """Return how often a host was asked."""
