@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, required
 from ocf.runtime.admission.review import review
-from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook, Webhooks
+from ocf.runtime.admission.webhooks import AdmissionRequest, Operation, Step, Warn, Webhook, Webhooks
 
 if TYPE_CHECKING:
     from ocf.runtime.admission.certificate_source import FileCertificates
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ocf.runtime.admission.webhook_configurations import Service, Url, configurations, with_conversion
 
 __all__ = [
+    "AdmissionRequest",
     "FieldError",
     "FileCertificates",
     "Operation",

@@ -11,10 +11,12 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar, cast
 
+from ocf.cluster import Cluster
 from ocf.errors import ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, copy_json, read_live, write_model
@@ -22,10 +24,10 @@ from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.objects.json_changes import merge_changes, same_json
 from ocf.objects.model_errors import field_errors_of
 from ocf.objects.models import validate_live
-from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
-from ocf.runtime.running_function import name_of, running_function
+from ocf.runtime.admission.webhooks import AdmissionRequest, Operation, Step, Warn, Webhook
+from ocf.runtime.running_function import RunningFunction, name_of, running_function
 
-__all__ = ["json_patch", "rejection", "review"]
+__all__ = ["completed_review", "json_patch", "rejection", "review"]
 
 T = TypeVar("T")
 
@@ -47,6 +49,8 @@ class _UnreadableError(Exception):
 
 def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
     """Respond to an admission request of an API server.
+
+    Validators that are coroutine functions are not called: they need a cluster. See `completed_review`.
 
     Updates of an object that is being deleted are always allowed, so that rules added after it was stored cannot
     prevent the removal of its finalizers.
@@ -88,6 +92,45 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
         return rejection(uid, 500, "InternalError", f"Internal error occurred: {webhook.name(step)}: {error}")
     except RecursionError:
         return rejection(uid, 400, "BadRequest", f"{webhook.name(step)}: the object is nested too deeply")
+
+
+async def completed_review(
+    webhook: Webhook[Any], question: Mapping[str, Any], answer: Manifest, cluster: Cluster, running: RunningFunction
+) -> Manifest:
+    """Call the validators that are coroutine functions for a request that the others accept.
+
+    Args:
+        question: The AdmissionReview, as `review` got it.
+        answer: The response of `review`.
+        running: Shows which of them runs; it keeps the name of one that is cancelled.
+    """
+    request, response = question.get("request"), answer["response"]
+    if not response["allowed"] or not isinstance(request, dict) or _is_exempt(webhook, request):
+        return answer
+    operation, uid = Operation(request["operation"]), str(response["uid"])
+    asked = AdmissionRequest(operation, bool(request.get("dryRun")), cluster)
+    warnings, errors = list(response.get("warnings") or ()), list[FieldError]()
+    try:
+        new = _read(webhook, request["oldObject" if operation is Operation.DELETE else "object"])
+        # What cannot be read was warned of already.
+        old = None if operation is Operation.CREATE else _stored(webhook, request, [])
+        for validator in filter(iscoroutinefunction, webhook.validators):
+            running.name = name_of(validator)
+            _sort_findings(running.name, await _awaited(validator, new, old, asked), errors, warnings)
+    except _WebhookError as error:
+        name = webhook.name(Step.VALIDATE)
+        return rejection(uid, 500, "InternalError", f"Internal error occurred: {name}: {error}")
+    found = _invalid(webhook, request, errors) if errors else {"allowed": True}
+    return _answer(uid, {**found, **({"warnings": warnings} if warnings else {})})
+
+
+async def _awaited(validator: Callable[..., Awaitable[Iterable[Any]]], *arguments: Any) -> list[Any]:
+    name = name_of(validator)
+    try:
+        return list(await validator(*arguments))
+    except Exception as error:
+        _log.exception("%s failed", name)
+        raise _WebhookError(f"{name} failed with {_type(error)}, see the operator's log") from error
 
 
 def rejection(uid: str, code: int, reason: str, message: str) -> Manifest:
@@ -184,14 +227,19 @@ def _stored(webhook: Webhook[T], request: Mapping[str, Any], warnings: list[str]
 def _errors(webhook: Webhook[T], new: T, old: T | None, operation: Operation, warnings: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     for validator in webhook.validators:
-        for finding in _call(_all, validator, new, old, operation):
-            if isinstance(finding, FieldError):
-                errors.append(finding)
-            elif isinstance(finding, Warn):
-                warnings.append(finding.text)
-            else:
-                raise _WebhookError(f"{name_of(validator)} must return FieldError or Warn, got {_type(finding)}")
+        if not iscoroutinefunction(validator):
+            _sort_findings(name_of(validator), _call(_all, validator, new, old, operation), errors, warnings)
     return errors
+
+
+def _sort_findings(name: str, findings: Iterable[Any], errors: list[FieldError], warnings: list[str]) -> None:
+    for finding in findings:
+        if isinstance(finding, FieldError):
+            errors.append(finding)
+        elif isinstance(finding, Warn):
+            warnings.append(finding.text)
+        else:
+            raise _WebhookError(f"{name} must return FieldError or Warn, got {_type(finding)}")
 
 
 def _all(validator: Callable[..., Iterable[Any]], *arguments: Any) -> list[Any]:

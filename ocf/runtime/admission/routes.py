@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.cluster import Cluster
 from ocf.objects import Manifest
 from ocf.objects.durations import parse_duration
 from ocf.runtime.admission.conversion_review import conversion_failure, conversion_review
-from ocf.runtime.admission.review import rejection, review
+from ocf.runtime.admission.review import completed_review, rejection, review
 from ocf.runtime.admission.webhook_configurations import conversion_path
 from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
+from ocf.runtime.running_function import RunningFunction
 
 if TYPE_CHECKING:
     from ocf.runtime.crds import VersionedResource
@@ -36,6 +38,8 @@ class Route:
     Args:
         longest: Maximum number of bytes of a request.
         respond: Returns the response to a review.
+        complete: Returns the response after a look at other objects, given the review, its response, the cluster and
+            where to show which function runs; None if nothing looks.
         reject_late: Returns the response to a request whose processing takes too long, given its UID and a message.
         failed: Returns whether a response reports a failure of the webhook itself.
     """
@@ -47,6 +51,7 @@ class Route:
     respond: Callable[[Mapping[str, Any]], Manifest]
     reject_late: Callable[[str, str], Manifest]
     failed: Callable[[Manifest], bool]
+    complete: Callable[[Mapping[str, Any], Manifest, Cluster, RunningFunction], Awaitable[Manifest]] | None = None
 
     def seconds(self, asked: str) -> float:
         """Return within how many seconds a request is answered: nine tenths of the time that its API server waits.
@@ -83,6 +88,7 @@ def _admission(webhook: Webhook[Any], step: Step, timeout: timedelta) -> Route:
         respond=partial(review, webhook, step),
         reject_late=_too_late,
         failed=_is_error,
+        complete=partial(completed_review, webhook) if step is Step.VALIDATE and webhook.reads_cluster else None,
     )
 
 

@@ -19,9 +19,10 @@ from typing import Any, Final
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import annotate_span, spanning
-from ocf.errors import OcfError
+from ocf.errors import ConfigError, OcfError
 from ocf.http.limits import Limits, connections_within
 from ocf.http.server import ListeningServer, serving_app
 from ocf.objects import Manifest
@@ -67,6 +68,7 @@ class WebhookServer:
         clock: The clock that the validity of the certificate is checked with.
         certificate: The first certificate.
         metrics: The metrics of the requests; None for none.
+        cluster: The cluster that validators read; None if none of them does.
 
     Attributes:
         tls_context: The TLS context of the listening socket.
@@ -80,11 +82,14 @@ class WebhookServer:
         clock: Clock,
         certificate: ServingCertificate,
         metrics: WebhookMetrics | None = None,
+        *,
+        cluster: Cluster | None = None,
     ) -> None:
         self.tls_context: Final = ReloadableTLSContext(certificate.pair)
         self.url = ""
         self._routes = routes(webhooks)
         self._metrics = metrics
+        self._cluster = cluster
         self._certificates = certificates
         self._clock = clock
         self._certificate = certificate
@@ -188,7 +193,11 @@ class WebhookServer:
                     uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
                     # In a thread, so that a slow function, or one that never returns, blocks nothing else.
                     call = WorkerCall()
-                    return await self._threads.call(partial(route.respond, question), call)
+                    answer = await self._threads.call(partial(route.respond, question), call)
+                    if route.complete is None or self._cluster is None:
+                        return answer
+                    call = WorkerCall()
+                    return await route.complete(question, answer, self._cluster, call.running)
         except TimeoutError:
             return route.reject_late(uid, f"{route.name}: {self._late(call)} within {seconds:g} seconds")
 
@@ -196,6 +205,9 @@ class WebhookServer:
         """Return what has not happened in time, and log where a function is that has not returned."""
         if call is None:
             return "the request did not arrive"
+        if call.thread is None and call.running.name:
+            _log.error("%s did not return in time, and was cancelled", call.running.name)
+            return f"{call.running.name} did not return"
         if call.thread is None:
             others = self._threads.given_up()
             return "no thread was free" + (f" ({_not_returning(others)})" if others else "")
@@ -218,6 +230,7 @@ async def serving(
     port: int = _PORT,
     clock: Clock | None = None,
     registry: CollectorRegistry | None = None,
+    cluster: Cluster | None = None,
 ) -> AsyncIterator[WebhookServer]:
     """Serve webhooks for as long as the block runs, and refresh the server's certificate.
 
@@ -230,17 +243,24 @@ async def serving(
         port: The port to listen on; 0 takes any free port.
         clock: The clock; the system clock by default.
         registry: The registry of the metrics of the requests; None for no metrics.
+        cluster: The cluster that validators read which are coroutine functions; None if there are none.
 
     Yields:
         The server: its `url`, and `problem` and `live`, checks for the `/readyz` and `/healthz` of the process.
 
     Raises:
-        ConfigError: If there is no certificate, or the server cannot listen on the address.
+        ConfigError: If there is no certificate, the server cannot listen on the address, or a validator needs the
+            cluster, and there is none.
         ApiError: If the certificate is stored in a cluster that cannot be reached.
     """
     clock = clock or SystemClock()
     metrics = WebhookMetrics(registry, clock) if registry is not None else None
-    server = WebhookServer(webhooks, certificates, clock, await certificates.refresh(), metrics)
+    if cluster is None and (reading := [one for one in webhooks.webhooks if one.reads_cluster]):
+        raise ConfigError(
+            f"webhooks {webhooks.name}: validators of {reading[0].kind} are coroutine functions, and there is no"
+            " cluster that they can read: pass `cluster` to `serving`"
+        )
+    server = WebhookServer(webhooks, certificates, clock, await certificates.refresh(), metrics, cluster=cluster)
     app = web.Application()
     app.router.add_get("/readyz", server.readiness)
     app.router.add_post("/{path:.*}", server.answer)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from inspect import iscoroutinefunction
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+from ocf.cluster import Cluster
 from ocf.errors import BuildError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
@@ -16,7 +17,17 @@ from ocf.objects.field_errors import FieldError
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.versions import resource_of, resource_version
 
-__all__ = ["Defaulter", "Operation", "Step", "Validator", "Warn", "Webhook", "Webhooks"]
+__all__ = [
+    "AdmissionRequest",
+    "AsyncValidator",
+    "Defaulter",
+    "Operation",
+    "Step",
+    "Validator",
+    "Warn",
+    "Webhook",
+    "Webhooks",
+]
 
 T = TypeVar("T")
 U = TypeVar("U", bound="BaseModel")
@@ -58,6 +69,26 @@ Validator: TypeAlias = Callable[[T, T | None, Operation], Iterable[FieldError | 
 """Returns all errors and warnings of an object, given the new object, the old one and the operation."""
 
 
+@dataclass(frozen=True, slots=True)
+class AdmissionRequest:
+    """A request, as a validator gets it that is a coroutine function.
+
+    Args:
+        operation: The operation.
+        dry_run: Whether the object will not be stored.
+        cluster: The cluster, to look at other objects. In an operator it reads from a cache of the process, whether it
+            leads or not, which lists and watches a kind from the first read on.
+    """
+
+    operation: Operation
+    dry_run: bool
+    cluster: Cluster
+
+
+AsyncValidator: TypeAlias = Callable[[T, T | None, AdmissionRequest], Awaitable[Iterable[FieldError | Warn]]]
+"""A coroutine function that returns errors and warnings which depend on other objects."""
+
+
 @dataclass(frozen=True)
 class Webhook(Generic[T]):
     """The admission webhook of a kind.
@@ -73,7 +104,8 @@ class Webhook(Generic[T]):
         plural: Plural name of the resource.
         model: The model of the whole object; None passes manifests to the functions.
         defaulters: Functions that set default values, called in this order.
-        validators: Functions that return errors and warnings; all are called.
+        validators: Functions that return errors and warnings; all are called. Those that are coroutine functions get an
+            `AdmissionRequest` in place of the operation, and are called for what the others accept.
         deletes: Whether the validators are also called for deletes, with the stored object as both arguments.
     """
 
@@ -83,7 +115,7 @@ class Webhook(Generic[T]):
     plural: str
     model: type[T] | None = None
     defaulters: Sequence[Defaulter[T]] = ()
-    validators: Sequence[Validator[T]] = ()
+    validators: Sequence[Validator[T] | AsyncValidator[T]] = ()
     deletes: bool = False
 
     @staticmethod
@@ -93,7 +125,7 @@ class Webhook(Generic[T]):
         *,
         version: str = "",
         defaulters: Sequence[Defaulter[U]] = (),
-        validators: Sequence[Validator[U]] = (),
+        validators: Sequence[Validator[U] | AsyncValidator[U]] = (),
         deletes: bool = False,
     ) -> Webhook[U]:
         """Return the webhook of a custom resource.
@@ -105,7 +137,7 @@ class Webhook(Generic[T]):
             version: The version of the model; empty for the storage version of a definition, or for the version of a
                 resource that has the model.
             defaulters: Functions that set default values.
-            validators: Functions that return errors and warnings.
+            validators: Functions that return errors and warnings, and coroutine functions.
             deletes: Whether the validators are also called for deletes.
 
         Raises:
@@ -132,6 +164,11 @@ class Webhook(Generic[T]):
         return f"/{step}/{self.group or 'core'}/{self.plural}"
 
     @property
+    def reads_cluster(self) -> bool:
+        """Whether a validator is a coroutine function."""
+        return any(map(iscoroutinefunction, self.validators))
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         """The steps of the webhook: only validation without defaulters."""
         return (Step.DEFAULT, Step.VALIDATE) if self.defaulters else (Step.VALIDATE,)
@@ -149,7 +186,7 @@ class Webhooks:
         conversions: Resources with several versions, whose objects are converted by a conversion webhook.
 
     Raises:
-        BuildError: If a kind has two webhooks, there is no webhook, a function is a coroutine, the timeout is out of
+        BuildError: If a kind has two webhooks, there is no webhook, a defaulter is a coroutine, the timeout is out of
             bounds, or a resource has two conversion webhooks or only one version.
     """
 
@@ -177,10 +214,10 @@ class Webhooks:
         for resource in self.conversions:
             if not resource.has_conversions:
                 yield f"webhooks {self.name}: {resource.name} has one version, so it needs no conversion webhook"
-        for function in (one for each in self.webhooks for one in (*each.defaulters, *each.validators)):
+        for function in (one for each in self.webhooks for one in each.defaulters):
             if iscoroutinefunction(function):
                 name = getattr(function, "__qualname__", "a function")
-                yield f"webhooks {self.name}: {name} is a coroutine; defaulters and validators are plain functions"
+                yield f"webhooks {self.name}: {name} is a coroutine; defaulters are plain functions"
         if not _SHORTEST <= self.timeout <= _LONGEST:
             seconds = self.timeout.total_seconds()
             yield f"webhooks {self.name}: the timeout must be between 1 and 30 seconds, got {seconds:g}"

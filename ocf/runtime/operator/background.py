@@ -53,6 +53,8 @@ class Background:
         self._make_cache = make_cache
         self._options = options
         self._stop = stop
+        self.cache: CachedCluster | None = None
+        """The cache of what runs in each replica; None if nothing needs it."""
         self._processes: dict[str, Process] = {}
         self._leading: dict[str, Process] = {}
         self._recorders: dict[str, Recorder] = {}
@@ -76,9 +78,10 @@ class Background:
             Exception: The error of a lifespan, after an event about it.
         """
         needing = [one for one in self._operators if one.lifespan or any(not task.on_leader for task in one.tasks)]
-        if not needing:
+        reads = any(webhook.reads_cluster for one in self._operators for webhook in one.webhooks)
+        if not needing and not reads:
             return True
-        cache = await stack.enter_async_context(self._make_cache())
+        self.cache = cache = await stack.enter_async_context(self._make_cache())
         for operator in needing:
             if self._options.events:
                 poster = broadcasting_events(self._cluster, controller=operator.controller, clock=self._options.clock)

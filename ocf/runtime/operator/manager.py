@@ -173,7 +173,8 @@ class Manager:
                 if operator.serves_webhooks:
                     _log.info("the webhooks of %s are not served here: `admission` is not set", operator.name)
         elif self._webhooks is not None:
-            served = serving_webhooks(self._cluster, self._webhooks, admission, registry=self.registry)
+            cache = self._background.cache
+            served = serving_webhooks(self._cluster, self._webhooks, admission, registry=self.registry, cache=cache)
             self.webhooks = await stack.enter_async_context(served)
             converted = {(resource.group, resource.kind) for resource in self._webhooks.conversions}
             self.health.set_webhooks(self.webhooks, converted)

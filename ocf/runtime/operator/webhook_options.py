@@ -151,10 +151,16 @@ class WebhookOptions:
 
 @asynccontextmanager
 async def serving_webhooks(
-    cluster: Cluster, webhooks: Webhooks, options: WebhookOptions, *, registry: CollectorRegistry | None = None
+    cluster: Cluster,
+    webhooks: Webhooks,
+    options: WebhookOptions,
+    *,
+    registry: CollectorRegistry | None = None,
+    cache: Cluster | None = None,
 ) -> AsyncIterator[WebhookServer]:
     """Serve webhooks for as long as the block runs, to a cluster without a cache; certificates use the system clock.
 
+    Validators read from `cache`; without one, from the cluster.
     `ocf.runtime.admission.serving` lists the errors.
     """
     from ocf.runtime.admission import serving
@@ -162,7 +168,14 @@ async def serving_webhooks(
     certificates = options.certificates or SecretCertificates(
         cluster, webhooks, options.address, namespace=options.secret_namespace, secret=options.secret
     )
-    served = serving(webhooks, certificates=certificates, host=options.host, port=options.port, registry=registry)
+    served = serving(
+        webhooks,
+        certificates=certificates,
+        host=options.host,
+        port=options.port,
+        registry=registry,
+        cluster=cache or cluster,
+    )
     async with served as server:
         if not options.register:
             yield server

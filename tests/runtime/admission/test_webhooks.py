@@ -103,7 +103,7 @@ SLOW: Webhook[Any] = Webhook("example.com", "v1", "Town", "towns", defaulters=[s
         pytest.param("", [SHOPS], 10, "need a name", id="no name"),
         pytest.param("x", [], 10, "expected at least one webhook, got none", id="no webhook"),
         pytest.param("x", [SHOPS, SHOPS], 10, "shops.example.com has two webhooks", id="twice"),
-        pytest.param("x", [SLOW], 10, "x: slow is a coroutine; defaulters and validators are plain", id="a coroutine"),
+        pytest.param("x", [SLOW], 10, "x: slow is a coroutine; defaulters are plain", id="a coroutine"),
         pytest.param("x", [SHOPS], 31, "between 1 and 30 seconds, got 31", id="too patient"),
         pytest.param("x", [SHOPS], 0.5, "between 1 and 30 seconds, got 0.5", id="too hasty"),
     ],

@@ -1,0 +1,182 @@
+"""Validators that are coroutine functions: they look at other objects, out of the cache of the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from ocf.cluster import ListOptions
+from ocf.component import Component
+from ocf.errors import ApiError, ConfigError, InvalidError, ServerError
+from ocf.objects import Manifest
+from ocf.runtime.admission import (
+    AdmissionRequest,
+    FieldError,
+    Operation,
+    SecretCertificates,
+    Step,
+    Url,
+    Warn,
+    Webhook,
+    Webhooks,
+    invalid,
+    required,
+    review,
+    serving,
+)
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.testing import RecordingCluster
+from ocf_server import CustomKind, EmbeddedCluster
+from tests.support import eventually
+
+HOME: Final = "default"
+SHOP: Final = ("example.com/v1", "Shop")
+HOST: Final = "127.0.0.1"
+LOCAL: Final = WebhookOptions(address=Url(f"https://{HOST}"), namespace=HOME, host=HOST, port=0, register=True)
+
+Findings = list[FieldError | Warn]
+
+
+def shop(name: str, street: str = "main") -> Manifest:
+    metadata = {"name": name, "namespace": HOME}
+    return {"apiVersion": SHOP[0], "kind": SHOP[1], "metadata": metadata, "spec": {"street": street}}
+
+
+@dataclass
+class Seen:
+    """What a validator was asked."""
+
+    requests: list[tuple[Operation, bool, str]] = field(default_factory=list)
+
+    def validator(self) -> Callable[..., Awaitable[Findings]]:
+        """Return a validator of which two shops of a street are an error."""
+
+        async def alone(new: Manifest, old: Manifest | None, request: AdmissionRequest) -> Findings:
+            before = old["spec"]["street"] if old is not None else ""
+            self.requests.append((request.operation, request.dry_run, before))
+            others = await request.cluster.list(*SHOP, ListOptions(namespace=HOME))
+            taken = {one["spec"]["street"]: one["metadata"]["name"] for one in others.items}
+            if taken.get(new["spec"]["street"], new["metadata"]["name"]) != new["metadata"]["name"]:
+                return [invalid("spec.street", new["spec"]["street"], "has a shop already")]
+            return [Warn("the street is narrow")]
+
+        return alone
+
+
+def named(new: Manifest, _old: Manifest | None, _operation: Operation) -> Findings:
+    return [] if new["spec"].get("street") else [required("spec.street")]
+
+
+def of(*validators: Any) -> Webhook[Manifest]:
+    return Webhook("example.com", "v1", "Shop", "shops", validators=[named, *validators])
+
+
+def components(_: Manifest) -> list[Component]:
+    return []
+
+
+@asynccontextmanager
+async def operating(
+    webhook: Webhook[Manifest], *, limit: timedelta = timedelta(seconds=10)
+) -> AsyncIterator[tuple[EmbeddedCluster, RecordingCluster]]:
+    cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")])
+    process = RecordingCluster(cluster)
+    owner: OwnerType[Manifest] = OwnerType(*SHOP)
+    operator = Operator(name="shops", owner=owner, components=components, webhooks=[webhook])
+    admission = replace(LOCAL, timeout=limit)
+    async with running(process, operator, options=ManagerOptions(listen=None, admission=admission)) as one:
+        await one.started()
+        yield cluster, process
+
+
+async def test_it_sees_other_objects_the_operation_and_whether_it_is_a_dry_run() -> None:
+    seen = Seen()
+    async with operating(of(seen.validator())) as (cluster, _):
+        await cluster.create(shop("a"), field_manager="user", dry_run=True)
+        stored = await cluster.create(shop("a"), field_manager="user")
+        await cluster.update({**stored, "spec": {"street": "side"}}, field_manager="user")
+        assert seen.requests == [
+            (Operation.CREATE, True, ""),
+            (Operation.CREATE, False, ""),
+            (Operation.UPDATE, False, "main"),
+        ]
+
+        async def is_refused() -> bool:
+            try:
+                await cluster.create(shop("b", "side"), field_manager="user", dry_run=True)
+            except InvalidError as error:
+                return [cause.field for cause in error.causes] == ["spec.street"]
+            return False
+
+        await eventually(is_refused)  # once the watch has reported the first one
+        await cluster.create(shop("b", "high"), field_manager="user")
+
+
+async def test_it_reads_from_the_cache() -> None:
+    seen = Seen()
+    async with operating(of(seen.validator())) as (cluster, process):
+        await cluster.create(shop("a"), field_manager="user")
+        process.requests.clear()
+        for number in range(20):
+            await cluster.create(shop(f"b{number}", f"street {number}"), field_manager="user", dry_run=True)
+        assert len(seen.requests) == 21
+        assert not [one for one in process.requests if one.kind == "Shop"]
+
+
+async def test_it_is_not_called_for_what_the_others_reject() -> None:
+    seen = Seen()
+    async with operating(of(seen.validator())) as (cluster, _):
+        with pytest.raises(InvalidError, match="street: Required value"):
+            await cluster.create({**shop("a"), "spec": {}}, field_manager="user")
+    assert not seen.requests
+
+
+async def fails(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+    raise LookupError("the token is hunter2")
+
+
+async def hangs(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+    await asyncio.Event().wait()
+    return []
+
+
+async def babbles(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Any:
+    return ["no"]
+
+
+@pytest.mark.parametrize(
+    ("validator", "problem"),
+    [
+        pytest.param(fails, "fails failed with LookupError, see the operator's log", id="an error"),
+        pytest.param(hangs, "hangs did not return within 0.9 seconds", id="no end"),
+        pytest.param(babbles, "babbles must return FieldError or Warn, got str", id="another type"),
+    ],
+)
+async def test_one_that_fails_is_named_without_its_text(validator: Any, problem: str) -> None:
+    async with operating(of(validator), limit=timedelta(seconds=1)) as (cluster, _):
+        with pytest.raises(ApiError) as refused:
+            await cluster.create(shop("a"), field_manager="user")
+    assert problem in refused.value.message
+    assert "hunter2" not in refused.value.message
+    assert isinstance(refused.value, ServerError) or refused.value.code >= 500
+
+
+def test_without_a_cluster_it_is_left_out() -> None:
+    kind = {"group": "example.com", "version": "v1", "kind": "Shop"}
+    request = {"uid": "1", "kind": kind, "operation": "CREATE", "name": "a", "object": shop("a")}
+    assert review(of(fails), Step.VALIDATE, {"request": request})["response"] == {"uid": "1", "allowed": True}
+
+
+async def test_a_server_without_a_cluster_for_it_does_not_start() -> None:
+    cluster = EmbeddedCluster()
+    webhooks = Webhooks("shops", [of(fails)])
+    certificates = SecretCertificates(cluster, webhooks, Url("https://127.0.0.1"), namespace=HOME)
+    with pytest.raises(ConfigError, match=r"validators of Shop are coroutine functions, .* pass `cluster`"):
+        async with serving(webhooks, certificates=certificates, host="127.0.0.1", port=0):
+            pass
