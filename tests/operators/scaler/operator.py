@@ -19,6 +19,7 @@ from ocf.concepts import Clock, SystemClock
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, format_time, parse_time
 from ocf.primitives import hpa
+from ocf.runtime.admission import AdmissionRequest, FieldError, Webhook, invalid
 from ocf.runtime.operator import (
     BackgroundTask,
     Operator,
@@ -82,6 +83,7 @@ def scalers(
         lifespan=lifespan,
         tasks=[BackgroundTask(name="metrics-api", run=serve_metrics, on_leader=False)],
         reads=[*kinds, _HPA],
+        webhooks=[Webhook.of(Scaler, validators=[_one_scaler_of_a_target])],
         writes=[(version, f"{kind}/scale") for version, kind in kinds],
         published_conditions=["Ready", _ACTIVE, _TARGET],
         # Neither the status of another scaler nor what an HPA has measured changes anything here.
@@ -90,6 +92,18 @@ def scalers(
             _HPA: any_of(spec_changed, field_changed("status.conditions")),
         },
     )
+
+
+async def _one_scaler_of_a_target(new: Scaler, _: Scaler | None, request: AdmissionRequest) -> list[FieldError]:
+    """Reject a second scaler; of two that are made at the same moment, the reconcile finds the older one."""
+    others = [one for one in await _scalers_of(new.target, request.cluster) if one.metadata.name != new.metadata.name]
+    return [invalid("spec.target.name", new.target.name, f"has the Scaler {one.metadata.name}") for one in others]
+
+
+async def _scalers_of(target: ObjectKey, cluster: Cluster) -> list[Scaler]:
+    found = await cluster.list(Scaler.api_version, Scaler.kind, ListOptions(namespace=target.namespace))
+    scalers = map(Scaler.model_validate, found.items)
+    return [one for one in scalers if _identity(*one.target[:3]) == _identity(*target[:3])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +211,14 @@ def _set_activity(is_active: bool | None, readings: Sequence[Reading], context: 
 
 async def _rival(scaler: Scaler, context: ReconcileContext) -> _Reason | None:
     """Return who else scales the target: an older scaler, or an HPA that is not to be adopted."""
-    here = ListOptions(namespace=scaler.metadata.namespace or "")
-    wanted = _identity(scaler.target.api_version, scaler.target.kind, scaler.target.name)
+    wanted = _identity(*scaler.target[:3])
     mine = (scaler.metadata.creation_timestamp or "", scaler.metadata.name)
-    others = [
-        Scaler.model_validate(one) for one in (await context.cluster.list(Scaler.api_version, Scaler.kind, here)).items
-    ]
+    others = await _scalers_of(scaler.target, context.cluster)
     for one in others:
-        target, theirs = one.spec.target, (one.metadata.creation_timestamp or "", one.metadata.name)
-        if _identity(target.api_version, target.kind, target.name) == wanted and theirs < mine:
+        if (one.metadata.creation_timestamp or "", one.metadata.name) < mine:
             return _Reason("TargetTaken", f"{_named(scaler.target)} is scaled by the older Scaler {one.metadata.name}")
     ours = {one.metadata.uid for one in others}
+    here = ListOptions(namespace=scaler.target.namespace)
     for live in (await context.cluster.list(*_HPA, here)).items:
         reference = live["spec"]["scaleTargetRef"]
         if _identity(reference.get("apiVersion", ""), reference["kind"], reference["name"]) != wanted:

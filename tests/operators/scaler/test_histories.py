@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final
 
 from hypothesis import given, settings
@@ -31,12 +32,8 @@ async def take(world: World, step: str, number: int) -> None:
     match step:
         case "mail":
             world.amounts["mail"] = number
-        case "fail" if number == 0:
-            world.stub.heal("queues")
-        case "fail" if number == 1:
-            world.stub.hang("queues")
         case "fail":
-            world.stub.fail("queues", 503)
+            (world.stub.heal, world.stub.hang, partial(world.stub.fail, status=503))[number]("queues")
         case "refuse":
             world.refused.clear() if number else world.refused.update({"HorizontalPodAutoscaler", "Deployment"})
         case "name":

@@ -18,10 +18,12 @@ from aiohttp import web
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.concepts import SystemClock
+from ocf.errors import InvalidError
 from ocf.http.limits import Limits
 from ocf.http.server import serving_app
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import ManagerOptions, Operator, running
+from ocf.runtime.admission import Url
+from ocf.runtime.operator import ManagerOptions, Operator, WebhookOptions, running
 from ocf.runtime.rbac import ServiceAccount, roles
 from ocf.testing import serving_http_stub
 from ocf.testing.envtest import ControllerName, ControlPlane
@@ -129,3 +131,29 @@ async def test_the_life_of_a_scaler(
         assert await world.autoscalers() == []
         assert await world.replicas(web_key) == 0
     assert "forbidden" not in caplog.text.lower()
+
+
+async def test_a_second_scaler_of_a_target_is_rejected_where_webhooks_are_served() -> None:
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    await cluster.apply(Scaler.definition(), field_manager="admin")
+    world = World(cluster)
+    async with serving_http_stub(systems(world.amounts)) as world.stub:
+        address, host = Url("https://127.0.0.1"), "127.0.0.1"
+        admission = WebhookOptions(address=address, namespace=NAMESPACE, host=host, port=0, register=True)
+        options = ManagerOptions(listen=None, clock=SystemClock(), admission=admission)
+        async with running(cluster, world.operator(), options=options) as process:
+            await process.started()
+            await world.scaler()
+
+            async def rejected(**target: str) -> str:
+                try:
+                    await world.create(MAIN._replace(name="b"), spec={"target": target, "triggers": [queue()]})
+                except InvalidError as error:
+                    return error.message
+                await cluster.delete(MAIN._replace(name="b"))
+                return ""
+
+            await eventually(lambda: rejected(name="web"), lambda found: "has the Scaler main" in found)
+            assert await rejected(name="api") == ""
+            assert await rejected(name="web", kind="StatefulSet") == ""
+            await world.change(pollSeconds=20)
