@@ -141,7 +141,7 @@ async def _drive(scaler: Scaler, scale: Manifest, context: ReconcileContext) -> 
         wanted = replicas if spec.suspended_replicas is None else spec.suspended_replicas
         return await _set_replicas(scaler, scale, wanted, context, _Reason("Suspended", "the scaler is suspended"))
     readings = context.values.get(READINGS)
-    if readings is None:  # a preview asks nobody
+    if readings is None:  # a preview asks no trigger
         return None
     found = await effective_readings(scaler, readings)
     _note_failures(scaler, found, context)
@@ -234,7 +234,7 @@ def component_of(scaler: Scaler, *, is_target_taken: bool = False) -> Component:
     """Return the HPA of a scaler.
 
     Args:
-        is_target_taken: Whether somebody else scales the target: an HPA beside that one would stop both.
+        is_target_taken: Whether another scaler or HPA scales the target: an HPA beside that one would stop both.
     """
     spec, name = scaler.spec, scaler.metadata.name
     base: Manifest = {
@@ -260,7 +260,7 @@ def component_of(scaler: Scaler, *, is_target_taken: bool = False) -> Component:
 
 
 def _default_behavior(m: hpa.Mutator) -> None:
-    """An HPA that is adopted loses the behavior that somebody has given it."""
+    """An HPA that is adopted loses the behavior that another writer has given it."""
     m.edit_hpa_spec(lambda spec: spec.set_behavior(None))
 
 

@@ -72,7 +72,7 @@ def test_a_scaler_that_is_given_the_target_of_another_one_gives_up_its_own() -> 
     in_virtual_time(scene)
 
 
-def test_beside_an_hpa_of_somebody_else_nothing_is_scaled_until_it_is_gone() -> None:
+def test_beside_an_hpa_of_another_owner_nothing_is_scaled_until_it_is_gone() -> None:
     async def scene(world: World) -> None:
         world.amounts["mail"] = 25
         await world.create(FOREIGN, spec=foreign())
