@@ -306,7 +306,7 @@ def test_a_target_that_comes_later_is_scaled_at_once_and_one_that_goes_is_missed
     in_virtual_time(scene)
 
 
-def test_a_count_that_another_writer_sets_meanwhile_is_not_overwritten() -> None:
+def test_a_count_that_a_user_sets_lasts_until_the_cooldown_ends() -> None:
     async def scene(world: World) -> None:
         await world.scaler()
         await asyncio.sleep(60)
@@ -315,5 +315,21 @@ def test_a_count_that_another_writer_sets_meanwhile_is_not_overwritten() -> None
         assert await world.replicas() == 3
         await asyncio.sleep(200)
         assert await world.replicas() == 0
+
+    in_virtual_time(scene, autoscaling=False)
+
+
+def test_a_count_that_another_writer_sets_after_it_was_read_is_not_overwritten() -> None:
+    async def scene(world: World) -> None:
+        async def set_by_a_user() -> None:
+            await world.edit(WEB, {"spec": {"replicas": 3}})
+
+        world.before_scaling(set_by_a_user)
+        world.amounts["mail"] = 5
+        await world.scaler()
+        await asyncio.sleep(45)
+        assert await world.replicas() == 3
+        assert "Activated" not in [reason for reason, _ in await world.events(MAIN)]
+        assert (await world.conditions())["Active"] == ("True", "Busy")
 
     in_virtual_time(scene, autoscaling=False)

@@ -142,6 +142,11 @@ class World(world.World):
         assert isinstance(self.account, Refusing)
         return self.account.kinds
 
+    def before_scaling(self, happens: Callable[[], Awaitable[None]]) -> None:
+        """Let something happen before the next write of a Scale by the operator reaches the API server."""
+        assert isinstance(self.account, Refusing)
+        self.account.before_scaling = happens
+
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Watch the HPAs, and check at the end that no target had two at once but those that a test has made itself."""
@@ -188,15 +193,19 @@ class World(world.World):
 
 
 class Refusing(InterceptingCluster):
-    """A cluster that refuses the writes of some kinds, of the operator alone."""
+    """The cluster of the operator, which may refuse writes of kinds, and let something happen before one of a Scale."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self.kinds: set[str] = set()
+        self.before_scaling: Callable[[], Awaitable[None]] | None = None
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if not request.verb.is_read and request.kind in self.kinds:
             raise ForbiddenError(f"{request.kind} is forbidden", code=403, reason="Forbidden")
+        if self.before_scaling is not None and not request.verb.is_read and request.subresource is Subresource.SCALE:
+            happens, self.before_scaling = self.before_scaling, None
+            await happens()
         return await send()
 
 
