@@ -10,7 +10,10 @@ import pytest
 from ocf.cluster import DeleteOptions
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.crds import CamelModel, CustomResource, OwnerStatus, ScaleSubresource
-from tests.operators.scaler.world import MAIN, WEB, World, deployment, in_virtual_time, queue
+from ocf.testing import OwnerEnv, VirtualClock, serving_http_stub
+from ocf_server import EmbeddedCluster
+from tests.operators.scaler.model import Scaler
+from tests.operators.scaler.world import MAIN, WEB, World, deployment, in_virtual_time, queue, systems
 
 METRIC: Final = {"name": "load", "metric": {"server": "http://prometheus", "query": "load", "perReplica": 10}}
 
@@ -333,3 +336,15 @@ def test_a_count_that_another_writer_sets_after_it_was_read_is_not_overwritten()
         assert (await world.conditions())["Active"] == ("True", "Busy")
 
     in_virtual_time(scene, autoscaling=False)
+
+
+async def test_without_its_lifespan_as_in_a_preview_it_asks_no_trigger_and_scales_nothing() -> None:
+    clock = VirtualClock()
+    cluster = EmbeddedCluster(namespaces=["town"], now=clock.now)
+    await cluster.apply(Scaler.definition(), field_manager="admin")
+    await cluster.create(deployment(), field_manager="user")
+    world = World(cluster, amounts={"mail": 15})
+    async with serving_http_stub(systems(world.amounts)) as world.stub:
+        await world.scaler()
+        await OwnerEnv(world.operator(), MAIN, cluster, clock).reconcile()
+        assert (world.asked(), await world.replicas(), await world.autoscalers()) == (0, 0, ["main"])
