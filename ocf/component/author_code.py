@@ -32,12 +32,17 @@ T = TypeVar("T")
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether an error of an author's coroutine function is the cancellation of the task that calls it.
+    """Return whether an error of an author's function is the cancellation of the task that calls it.
 
     A function that waits for what another task has cancelled raises the same error, and has failed.
     """
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and (task is None or bool(task.cancelling()))
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs, so nothing can be cancelled
+        return False
+    return task is None or bool(task.cancelling())
 
 
 def is_open(gate: Gate | None) -> bool:

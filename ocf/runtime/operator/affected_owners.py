@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.protocol import EventType
+from ocf.component.author_code import is_cancelled
 from ocf.component.pause import find_pause, pause_path
 from ocf.objects import ObjectKey
 from ocf.runtime.operator.predicates import needs_reconcile
@@ -76,8 +78,12 @@ class AffectedOwners:
                 return False
         try:
             return not needs_reconcile(predicate, old, new)
-        except Exception:  # noqa: BLE001 (an error in the author's function must not keep a change away)
-            _log.exception("%s: the predicate of %s failed for %s", self._operator.name, key.kind, key)
+        except (Exception, asyncio.CancelledError) as error:
+            if is_cancelled(error):
+                raise
+            # An error in the author's function must not keep a change away.
+            text = "%s: the predicate of %s failed for %s, which is reconciled"
+            _log.exception(text, self._operator.name, key.kind, key)
             return False
 
     def named(self, names: NamedOwners) -> Iterator[ObjectKey]:
@@ -109,7 +115,10 @@ class AffectedOwners:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
                 try:
                     yield from [*self.named(watch.owners_of(unpack(state)))]
-                except Exception:  # noqa: BLE001 (the other state and the other watches may name owners)
+                except (Exception, asyncio.CancelledError) as error:
+                    if is_cancelled(error):
+                        raise
+                    # The other state and the other watches may name owners.
                     _log.exception("%s: a watch could not map %s to owners", self._operator.name, key)
 
     def _existing(self, namespace: str, name: str, uid: str | None = None) -> Iterator[ObjectKey]:

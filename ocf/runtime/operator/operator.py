@@ -6,6 +6,7 @@ A declaration is a frozen value; `running`, `run` and `main` run it.
 from __future__ import annotations
 
 import inspect
+from asyncio import CancelledError
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,6 +14,7 @@ from functools import cached_property
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
+from ocf.component.author_code import is_cancelled
 from ocf.component.deletion import FinalizerNames, condition_type, finalizer_problems
 from ocf.component.model.former_managers import pattern_problems
 from ocf.component.pause import pause_condition, pause_path
@@ -260,7 +262,9 @@ class Operator(Generic[O]):
         try:
             # The function gets a copy: the object is written and compared afterwards.
             answer: object = self.select(copy_json(live))
-        except Exception as error:
+        except (Exception, CancelledError) as error:
+            if is_cancelled(error):
+                raise
             raise ConfigError(f"{what} raised {type(error).__name__}") from error
         if not isinstance(answer, bool):
             raise ConfigError(f"{what} must return True or False, got {type(answer).__name__}")

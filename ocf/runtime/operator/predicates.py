@@ -6,14 +6,16 @@ or owner references change always needs one: a deletion that no reconcile sees i
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.protocol import EventType
-from ocf.errors import BuildError
+from ocf.errors import BuildError, ConfigError
 from ocf.objects import Manifest
 from ocf.objects.paths import get_field, parse_path
+from ocf.runtime.running_function import name_of
 
 if TYPE_CHECKING:
     from ocf.cluster.cache.subscriptions import CacheChange
@@ -110,14 +112,28 @@ def any_of(*predicates: Predicate) -> Predicate:
     """
     if not predicates:
         raise BuildError(["any_of needs a predicate, such as spec_changed"])
-    return lambda old, new: any(predicate(old, new) for predicate in predicates)
+    return lambda old, new: any(_answer(predicate, old, new) for predicate in predicates)
 
 
 def needs_reconcile(predicate: Predicate, old: Manifest, new: Manifest) -> bool:
-    """Return whether a modification needs a reconcile; a change of the object's lifecycle always does."""
+    """Return whether a modification needs a reconcile; a change of the object's lifecycle always does.
+
+    Raises:
+        ConfigError: If the predicate returns anything but True or False.
+    """
     if any(_metadata(old, name) != _metadata(new, name) for name in _LIFECYCLE):
         return True
-    return predicate(old, new)
+    return _answer(predicate, old, new)
+
+
+def _answer(predicate: Predicate, old: Manifest, new: Manifest) -> bool:
+    # A function without a `return` would keep every change away, and nothing would show it.
+    answer: object = predicate(old, new)
+    if inspect.iscoroutine(answer):
+        answer.close()
+    if not isinstance(answer, bool):
+        raise ConfigError(f"{name_of(predicate)} must return True or False, got {type(answer).__name__}")
+    return answer
 
 
 def is_urgent(change: CacheChange) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from ocf.cluster import Cluster
 from ocf.component.author_code import is_cancelled
 from ocf.component.model.context_values import ContextValues
-from ocf.errors import BuildError, ConfigError, failure_text
+from ocf.errors import BuildError, ConfigError, OcfError, failure_text
 
 __all__ = ["BackgroundTask", "Lifespan", "Process", "open_lifespan", "run_task"]
 
@@ -116,13 +116,15 @@ async def open_lifespan(
             async with term:
                 watching = asyncio.create_task(_expire(term, stop)) if stop is not None else None
                 try:
-                    manager: object = lifespan(process)
+                    with _failing_if_cancelled():
+                        manager: object = lifespan(process)
                     if not isinstance(manager, AbstractAsyncContextManager):
                         raise ConfigError(
                             f"{what} must return an asynchronous context manager, got {type(manager).__name__}: use "
                             "contextlib.asynccontextmanager"
                         )
-                    await stack.enter_async_context(_Closing(manager, what, closing))
+                    with _failing_if_cancelled():
+                        await stack.enter_async_context(_Closing(manager, what, closing))
                 finally:
                     if watching is not None:
                         watching.cancel()
@@ -134,6 +136,17 @@ async def open_lifespan(
             error.add_note(f"{what} could not be opened")
             raise
         yield not expired
+
+
+@contextmanager
+def _failing_if_cancelled() -> Iterator[None]:
+    """Raise an error in place of a `CancelledError` that is none: what called the block would seem to be cancelled."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if is_cancelled(error):
+            raise
+        raise OcfError(f"unexpected {type(error).__name__}") from error
 
 
 async def _expire(term: asyncio.Timeout, stop: asyncio.Event) -> None:
@@ -159,7 +172,8 @@ class _Closing(AbstractAsyncContextManager[object]):
         term = asyncio.timeout(self._limit.total_seconds())
         try:
             async with term:
-                await self._inner.__aexit__(kind, error, traceback)
+                with _failing_if_cancelled():
+                    await self._inner.__aexit__(kind, error, traceback)
         except TimeoutError:
             if not term.expired():
                 raise
@@ -180,7 +194,8 @@ async def run_task(task: BackgroundTask, process: Process, what: str, *, limit: 
     """
     if task.every is None:
         try:
-            await task.run(process)
+            with _failing_if_cancelled():
+                await task.run(process)
         except Exception as error:
             error.add_note(f"{what} failed")
             await failed(f"{what} failed: {failure_text(error)}", True)  # noqa: FBT003 (its one meaning is in the name)

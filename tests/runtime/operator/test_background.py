@@ -23,7 +23,7 @@ import pytest
 
 from ocf.cluster import ListOptions
 from ocf.component import ContextKey, ReconcileContext
-from ocf.errors import BuildError, ConfigError
+from ocf.errors import BuildError, ConfigError, OcfError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import (
     BackgroundTask,
@@ -202,15 +202,16 @@ class TestReplicas:
 
 
 class TestFailures:
-    @pytest.mark.promise("beside-reconciles", runs="four ways in which a lifespan does not open")
+    @pytest.mark.promise("beside-reconciles", runs="five ways in which a lifespan does not open")
     @pytest.mark.parametrize("field", ["lifespan", "leader_lifespan"])
-    @pytest.mark.parametrize("cause", ["error", "secret", "hangs", "no context manager"])
+    @pytest.mark.parametrize("cause", ["error", "secret", "cancelled", "hangs", "no context manager"])
     def test_one_that_does_not_open_ends_the_process_with_an_event(
         self, run_test: RunTest, field: str, cause: str
     ) -> None:
         notes = {
             "error": f"`{field}` of operator shops could not be opened: no API key",
             "secret": f"`{field}` of operator shops could not be opened: unexpected LookupError",
+            "cancelled": f"`{field}` of operator shops could not be opened: unexpected CancelledError",
             "hangs": f"`{field}` of operator shops could not be opened: `{field}` of operator shops has not opened "
             "within 0:02:00",
             "no context manager": f"`{field}` of operator shops could not be opened: `{field}` of operator shops must "
@@ -224,6 +225,8 @@ class TestFailures:
             async def failing(_: Process) -> AsyncIterator[None]:
                 if cause == "hangs":
                     await asyncio.sleep(1e9)
+                if cause == "cancelled":
+                    raise asyncio.CancelledError
                 raise ConfigError("no API key") if cause == "error" else LookupError("hunter2")
                 yield
 
@@ -237,7 +240,7 @@ class TestFailures:
             given: dict[str, Any] = {field: wrong if cause == "no context manager" else failing}
             if field == "leader_lifespan":
                 given["lifespan"] = log.lifespan("each")
-            with pytest.raises((ConfigError, LookupError)):
+            with pytest.raises((OcfError, LookupError)):
                 async with env.operating(options={"lease": LEASE}, **given):
                     await asyncio.sleep(1000)
             for each in coroutines:
@@ -274,6 +277,21 @@ class TestFailures:
         run_test(test)
         assert "`leader_lifespan` of operator shops has not closed within 0:00:20" in caplog.text
 
+    @pytest.mark.parametrize("field", ["lifespan", "leader_lifespan"])
+    def test_one_that_raises_a_cancellation_while_it_closes_has_failed(self, run_test: RunTest, field: str) -> None:
+        async def test(env: Env) -> None:
+            @asynccontextmanager
+            async def failing(_: Process) -> AsyncIterator[None]:
+                yield
+                raise asyncio.CancelledError
+
+            given: dict[str, Any] = {field: failing}
+            with pytest.raises(OcfError, match="unexpected CancelledError"):
+                async with env.operating(**given):
+                    pass
+
+        run_test(test)
+
     def test_what_is_open_is_closed_when_another_one_fails(self, run_test: RunTest) -> None:
         async def test(env: Env) -> None:
             log = Log()
@@ -292,22 +310,25 @@ class TestFailures:
         run_test(test)
 
     @pytest.mark.parametrize("on_leader", [True, False])
-    def test_a_task_that_fails_ends_the_process(self, run_test: RunTest, on_leader: bool) -> None:
+    @pytest.mark.parametrize("error", [LookupError, asyncio.CancelledError], ids=["error", "cancelled"])
+    def test_a_task_that_fails_ends_the_process(
+        self, run_test: RunTest, on_leader: bool, error: type[BaseException]
+    ) -> None:
         async def test(env: Env) -> None:
             log = Log()
 
             async def serve(_: Process) -> None:
                 await asyncio.sleep(30)
-                raise LookupError("hunter2")
+                raise error("hunter2")
 
             tasks = [BackgroundTask(name="api", run=serve, on_leader=on_leader), log.task()]
-            with pytest.raises(LookupError) as raised:
+            with pytest.raises((LookupError, OcfError)) as raised:
                 async with env.operating(options={"lease": LEASE}, tasks=tasks, lifespan=log.lifespan()):
                     await asyncio.sleep(1000)
             assert now() < 40
             assert raised.value.__notes__ == ['the task "api" of operator shops failed']
             assert await lease_events(env) == [
-                ("OperatorEnded", 'shops: the task "api" of operator shops failed: unexpected LookupError')
+                ("OperatorEnded", f'shops: the task "api" of operator shops failed: unexpected {error.__name__}')
             ]
             assert log.lines[-2:] == ["task ended", "lifespan closed"]
 

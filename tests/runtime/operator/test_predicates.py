@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -235,12 +235,48 @@ def test_changes_that_one_event_reports_count_together(run_test: RunTest) -> Non
     run_test(test)
 
 
-def test_a_predicate_that_fails_keeps_nothing_away(run_test: RunTest, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(_old: Manifest, _new: Manifest) -> bool:
-        raise KeyError("hunter2")
+def broken(_old: Manifest, _new: Manifest) -> bool:
+    raise KeyError("hunter2")
 
+
+def cancelling(_old: Manifest, _new: Manifest) -> bool:
+    raise asyncio.CancelledError
+
+
+def forgetful(old: Manifest, new: Manifest) -> None:
+    """Lack a `return`."""
+    spec_changed(old, new)
+
+
+class Asynchronous:
+    """A predicate whose method is a coroutine function, which the declaration does not show."""
+
+    async def __call__(self, _old: Manifest, _new: Manifest) -> bool:
+        return False
+
+
+NOT_BOOL = "must return True or False, got"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "problem"),
+    [
+        pytest.param(broken, "KeyError", id="an error"),
+        pytest.param(cancelling, "CancelledError", id="a cancellation of something else"),
+        pytest.param(forgetful, f"forgetful {NOT_BOOL} NoneType", id="no answer"),
+        pytest.param(
+            any_of(never, cast("Predicate", forgetful)), f"forgetful {NOT_BOOL} NoneType", id="of any_of"
+        ),
+        pytest.param(lambda old, _: old["metadata"].get("annotations"), f"{NOT_BOOL} NoneType", id="falsy"),
+        pytest.param(lambda *_: 0, f"{NOT_BOOL} int", id="a number"),
+        pytest.param(Asynchronous(), f"Asynchronous {NOT_BOOL} coroutine", id="a coroutine"),
+    ],
+)
+def test_a_predicate_that_fails_keeps_nothing_away(
+    run_test: RunTest, caplog: pytest.LogCaptureFixture, predicate: Any, problem: str
+) -> None:
     async def test(env: Env) -> None:
-        async with env.operating(triggers={SERVICE: broken}):
+        async with env.operating(triggers={SERVICE: predicate}):
             await env.create(shop())
             await asyncio.sleep(5)
             env.forget()
@@ -250,6 +286,7 @@ def test_a_predicate_that_fails_keeps_nothing_away(run_test: RunTest, caplog: py
 
     run_test(test)
     assert "the predicate of Service failed" in caplog.text
+    assert problem in caplog.text
 
 
 def test_what_was_kept_away_is_used_by_the_next_process(run_test: RunTest) -> None:

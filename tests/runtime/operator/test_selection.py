@@ -352,10 +352,15 @@ def test_a_release_that_fails_is_repeated(run_test: RunTest, select: Any, *, los
     run_test(test)
 
 
+def cancelling(_: Manifest) -> bool:
+    raise asyncio.CancelledError
+
+
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
         pytest.param(lambda _: 1 / 0, "raised ZeroDivisionError", id="raises"),
+        pytest.param(cancelling, "raised CancelledError", id="a cancellation of something else"),
         pytest.param(lambda live: live["metadata"], "must return True or False, got dict", id="no bool"),
     ],
 )

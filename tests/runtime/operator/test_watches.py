@@ -219,19 +219,28 @@ def test_a_wrong_answer_is_logged_and_ends_nothing(
     assert problem in caplog.text
 
 
+@pytest.mark.parametrize("how", ["at once", "later", "with the event"])
 def test_a_function_that_waits_for_what_was_cancelled_has_failed(
-    run_test: RunTest, caplog: pytest.LogCaptureFixture
+    run_test: RunTest, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     calls: list[str] = []
 
-    async def read(live: Manifest) -> list[tuple[str, str]]:
+    def read(live: Manifest) -> list[tuple[str, str]]:
         calls.append(live["metadata"]["name"])
         if len(calls) == 1:
             raise asyncio.CancelledError
         return [(NAMESPACE, "corner")]
 
+    async def later(live: Manifest) -> list[tuple[str, str]]:
+        return read(live)
+
+    def with_event(event: WatchEvent, _: Cluster) -> list[tuple[str, str]]:
+        return read(event.object)
+
+    functions: dict[str, Any] = {"at once": read, "later": later, "with the event": with_event}
+
     async def test(env: Env) -> None:
-        async with env.operating(watches=[Watch(*SECRETS, read)]):
+        async with env.operating(watches=[Watch(*SECRETS, functions[how])]):
             await env.create(shop())
             await env.create(guide())
             await asyncio.sleep(5)
