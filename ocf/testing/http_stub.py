@@ -75,7 +75,7 @@ class HttpStub:
             status: The HTTP status.
             retry_after: The header `Retry-After`, in seconds; None for none.
         """
-        headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
+        headers = {} if retry_after is None else {"Retry-After": f"{retry_after:.12g}"}
         self._faults[host] = _Fault(status=status, headers=headers)
 
     def lose_answers(self, host: str, times: int = 1) -> None:

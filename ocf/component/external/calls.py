@@ -8,6 +8,7 @@ after a restart each target gets a new chance.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,10 +25,16 @@ from ocf.objects import Manifest
 
 __all__ = ["ExternalCalls", "Failure", "Flight", "Health", "Held", "Known", "Verb", "failure_of"]
 
+_log: Final = logging.getLogger(__name__)
 _THRESHOLD: Final = 3
 """How many calls to a target fail in a row before it is not called for a while."""
 _OPEN: Final = ExponentialBackoff(timedelta(seconds=5), timedelta(minutes=5), jitter=0)
 _RETRY: Final = ExponentialBackoff(timedelta(seconds=1), timedelta(minutes=5), jitter=0)
+_LONGEST: Final = timedelta(hours=1)
+"""The longest delay of a `Retry-After` that is obeyed: a server that asks for a year would never be seen to recover."""
+_HIGHEST: Final = 2 * _LONGEST.total_seconds()  # there are numbers that a timedelta does not hold
+_END: Final = timedelta(seconds=2)
+"""How long a call may take to end after its cancellation."""
 _MOST: Final = 10_000
 _WOKEN: Final = 2
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -62,7 +69,7 @@ class Failure:
     Args:
         text: What failed, without the text of an unknown error, which may contain credentials.
         of_target: Whether the target does not answer, so that no other resource should call it now.
-        retry_after: How long the target asks its callers to wait; None if it does not.
+        retry_after: How long the target asks its callers to wait, at most an hour; None if it does not.
     """
 
     text: str
@@ -70,12 +77,13 @@ class Failure:
     retry_after: timedelta | None = None
 
 
-def failure_of(error: Exception, limit: timedelta, now: datetime) -> Failure:
+def failure_of(error: Exception, limit: timedelta, now: datetime, call: str = "") -> Failure:
     """Return what an error of a call means.
 
     Args:
         limit: The time limit of the call.
         now: The time, for a `Retry-After` that is a date.
+        call: The method, `Buckets.read`, for the text of an unknown error; empty to leave it out.
 
     Example:
         >>> noon, limit = datetime(2026, 1, 31, 12, 0, tzinfo=UTC), timedelta(seconds=10)
@@ -91,9 +99,25 @@ def failure_of(error: Exception, limit: timedelta, now: datetime) -> Failure:
     unreachable = isinstance(error, ProviderUnavailableError | OSError) or lost or _is_connection_error(error)
     of_target = unreachable or asked is not None or status == _TOO_MANY or status >= _SERVER_ERROR
     if isinstance(error, OcfError):
-        return Failure(failure_text(error), of_target, asked)
-    text = f"HTTP status {status}" if status else failure_text(error)
-    return Failure(f"no connection: {type(error).__name__}" if unreachable and not status else text, of_target, asked)
+        text = failure_text(error)
+    elif status:
+        text = f"HTTP status {status}"
+    elif unreachable:
+        text = f"no connection: {type(error).__name__}"
+    else:
+        text = f"{call}: {_unknown(error)}" if call else _unknown(error)
+    if asked is not None and asked > _LONGEST:
+        # Not the delay itself: one until a date is another one each time, and the text is a part of the condition.
+        text = f"{text} (it asks for a longer pause than {_LONGEST}, and is called after that)"
+        return Failure(text, of_target=True, retry_after=_LONGEST)
+    return Failure(text, of_target, asked)
+
+
+def _unknown(error: Exception) -> str:
+    """Return the text of an unknown error: its type, or what a session lacks that was never opened."""
+    if isinstance(error, AttributeError) and error.name and error.obj is None:
+        return f"None has no attribute {error.name}"
+    return failure_text(error)
 
 
 def _is_connection_error(error: Exception) -> bool:
@@ -120,7 +144,7 @@ def _retry_after(error: Exception, now: datetime) -> timedelta | None:
     if isinstance(asked, timedelta):
         return asked
     try:
-        return None if asked is None else timedelta(seconds=max(float(asked), 0.0))
+        return None if asked is None else timedelta(seconds=min(max(float(asked), 0.0), _HIGHEST))
     except (TypeError, ValueError, OverflowError):
         pass
     try:
@@ -175,14 +199,20 @@ class Flight:
     Args:
         digest: Digest of the desired state that is applied.
         wake: Called when it has ended; None while a reconcile waits for it.
-        ended: When it ended, by `Clock.elapsed`.
+        started: When it was sent, by `Clock.elapsed`.
+        ended: When it ended.
     """
 
     verb: Verb
     task: asyncio.Task[Any]
+    started: timedelta
     digest: str = ""
     wake: Callable[[], object] | None = None
     ended: timedelta = timedelta(0)
+
+    def is_overdue(self, limit: timedelta, now: timedelta) -> bool:
+        """Return whether it goes on although it was cancelled at its time limit."""
+        return not self.task.done() and now > self.started + limit + _END
 
 
 @dataclass(slots=True)
@@ -326,9 +356,9 @@ class ExternalCalls:
         *,
         limit: timedelta,
         clock: Clock,
-        digest: str = "",
+        name: str,
     ) -> Flight:
-        """Start a call."""
+        """Start a call; its name is for messages."""
         state = self._targets.setdefault(target, _Target())
 
         async def run() -> Any:
@@ -355,7 +385,7 @@ class ExternalCalls:
                     self._wake(state, flight.ended)
 
         state.running += 1
-        flight = Flight(verb, asyncio.create_task(run(), name=f"external {verb}"), digest)
+        flight = Flight(verb, asyncio.create_task(run(), name=name), clock.elapsed())
         # An answer that no reconcile takes any more, because the owner is gone, is not an error of the loop.
         flight.task.add_done_callback(lambda task: None if task.cancelled() else task.exception())
         known.flight = flight
@@ -366,9 +396,17 @@ class ExternalCalls:
         flights = [known.flight for known in self._known.values() if known.flight is not None]
         self._has_ended = True
         for flight in flights:
+            # Whenever it ends, nothing waits for it any more.
+            flight.wake = None
             flight.task.cancel()
+        for state in self._targets.values():
+            state.waiting.clear()
+            state.next.clear()
         if flights:
-            await asyncio.wait({flight.task for flight in flights})
+            _, left = await asyncio.wait({flight.task for flight in flights}, timeout=_END.total_seconds())
+            for task in left:
+                text = "%s goes on after its cancellation, and is not awaited: the client must not catch CancelledError"
+                _log.error(text, task.get_name())
         self._has_ended = False
         self._targets.clear()
         self._known.clear()

@@ -29,7 +29,7 @@ from ocf.component.model.resource_options import Adoption, Lifecycle
 from ocf.component.reconcile.run import failing
 from ocf.component.status.results import Action, Drift, ResourceOutcome
 from ocf.concepts import AliveStatus, ApplyOperation, GuardStatus, StatusReport
-from ocf.concepts.external import Client, ExternalResource, Identity, form_of
+from ocf.concepts.external import ExternalResource, Identity, form_of
 from ocf.concepts.recorder import Why
 from ocf.errors import HandlerError, ReconcileError
 from ocf.objects.conditions import time_problem
@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.component.reconcile.run import ReconcileRun
 
-__all__ = ["ExternalApplier"]
+__all__ = ["POLL", "ExternalApplier"]
 
 _PATIENCE: Final = timedelta(milliseconds=200)  # how long a reconcile waits for an answer: longer than most calls take
-_POLL: Final = timedelta(seconds=5)  # when a resource that is not ready, or is being deleted, is read again
+POLL: Final = timedelta(seconds=5)
+"""When a resource that is not ready, or is being deleted, is read again."""
 _STEPS: Final = 4
+_UNOPENED: Final = "a dry run opens no lifespan: let the client open a session of its own if it gets none"
 _SECOND: Final = timedelta(seconds=1)  # the time of a call is recorded in whole seconds
 _ACTIONS: Final = {ApplyOperation.CREATED: Action.CREATED, ApplyOperation.UPDATED: Action.UPDATED}
 
@@ -55,7 +57,7 @@ class _Observed(NamedTuple):
 
 
 class ExternalApplier:
-    """Reads, applies and deletes an external resource at one target, in one reconcile."""
+    """Reads and applies an external resource at one target, in one reconcile."""
 
     def __init__(self, entry: Registration, run: ReconcileRun) -> None:
         resource = entry.external
@@ -81,7 +83,7 @@ class ExternalApplier:
         self._place = self._new.identity
         self._operation = ApplyOperation.NONE
         self._reasons: tuple[Drift, ...] = ()
-        self._is_fresh = self._has_deleted = False
+        self._is_fresh = False
 
     @property
     def record(self) -> Record | None:
@@ -122,7 +124,7 @@ class ExternalApplier:
                 return step
             if step is not None:
                 return await self._waiting(step, digest)
-        return await self._waiting(Held("it changes all the time", _POLL, failing=True), digest)
+        return await self._waiting(Held("it changes all the time", POLL, failing=True), digest)
 
     async def _step(self, desired: Any, digest: str) -> ResourceOutcome | Held | None:
         """Observe the resource, and apply it if it is not in sync; return the outcome if it is."""
@@ -149,7 +151,7 @@ class ExternalApplier:
     def _differences(self, desired: Any, observed: Any) -> tuple[str, ...]:
         if observed is None:
             return ()
-        with _calling("compare"):
+        with self._failing("compare", "differences"):
             return tuple(self._client.differences(desired, observed))
 
     async def _claim(self) -> None:
@@ -168,67 +170,6 @@ class ExternalApplier:
         if isinstance(seen, Held):
             return await self._waiting(seen, "")
         return None if seen.value is None else await self._ready(seen.value)
-
-    async def remove(self, why: str) -> ResourceOutcome:
-        """Delete the resource if it is of this owner; the outcome is `Absent` or `Deleted` once it is gone."""
-        if self._other_operator:
-            return self._outcome(Action.KEPT, detail=f'managed by operator "{self._other_operator}"')
-        if self._is_unmade:
-            return self._outcome(Action.ABSENT)
-        held = await self._landed() or self._backing_off("")
-        while held is None:
-            step = await self._remove(why)
-            if isinstance(step, ResourceOutcome):
-                return step
-            held = step
-        if held.failing:
-            self._run.reporter.attempted(self._entry, None, Why.FAILED)
-        status = AliveStatus.FAILING if held.failing else AliveStatus.UPDATING
-        report = StatusReport(status, f"{self._entry.identity}: {held.text}")
-        outcome = self._outcome(Action.UNCHANGED, report=report)
-        return replace(outcome, retry_after=held.retry_after, why=Why.FAILED if held.failing else None)
-
-    @property
-    def _is_unmade(self) -> bool:
-        """Whether nothing was made, or nothing shows whose it is."""
-        if self.record is not None or self._known.flight is not None:
-            return False
-        has_keys = type(self._client).key_of is not Client.key_of
-        if not has_keys or self._resource.targets == ():
-            return True
-        # Its record may be lost; that is looked for as often as a change of a resource.
-        at = self._known.read_at
-        return at is not None and self._known.observed is None and self._context.elapsed - at < self._client.resync
-
-    async def _remove(self, why: str) -> ResourceOutcome | Held | None:
-        """Observe the resource, and delete it if it is there; return the outcome once it is not."""
-        seen = await self._observe()
-        if isinstance(seen, Held):
-            return seen
-        if seen.value is None:
-            return await self._invisible() or await self._gone(why)
-        if self._foreign(seen.value) or not (self.record or self._key_in(seen.value)):
-            self._known.record = None
-            await stage_record(self._context, self._place, None)
-            return self._outcome(Action.KEPT, detail="not made for this owner, nor adopted")
-        if self._context.dry_run:
-            return self._outcome(Action.DELETED, detail=why)
-        if self._has_deleted:
-            self._known.read_at = None
-            return Held("it is being deleted", _POLL)
-        self._context.require_running()
-        identity, self._has_deleted = self._identity, True
-        return await self._answer(Verb.DELETE, lambda: self._client.delete(identity))
-
-    async def drop(self) -> ResourceOutcome:
-        """Forget the resource, which stays."""
-        if self.record is None:
-            return self._outcome(Action.ABSENT)
-        if not self._context.dry_run:
-            self._known.record = None
-            await stage_record(self._context, self._place, None)
-            self._run.reporter.external(self._entry, "Orphan", "orphaned: it stays, and is not managed any more")
-        return self._outcome(Action.ORPHANED)
 
     async def _send(self, desired: Any, digest: str, observed: Any) -> Held | None:
         """Record what is about to be done, and do it."""
@@ -264,12 +205,12 @@ class ExternalApplier:
         """How long an observation is used: not one of a resource that is missing, is deleted, or is not ready."""
         known = self._known
         if known.observed is None or known.is_deleting:
-            return _POLL if self._entry.options.lifecycle is Lifecycle.READ_ONLY else timedelta(0)
+            return POLL if self._entry.options.lifecycle is Lifecycle.READ_ONLY else timedelta(0)
         try:
             healthy = self._client.status(known.observed).status is AliveStatus.HEALTHY
         except Exception:  # noqa: BLE001 (the status is asked for again, where its error is shown)
             healthy = False
-        return self._client.resync if healthy else _POLL
+        return self._client.resync if healthy else POLL
 
     async def _answer(self, verb: Verb, call: Callable[[], Awaitable[Any]], digest: str = "") -> Held | None:
         """Call the target, and wait for the answer for a short time; return why there is none, or that it failed."""
@@ -287,8 +228,9 @@ class ExternalApplier:
         self._known.has_turn = held is not None and verb is not Verb.READ
         if held is not None:
             return held
-        limit, clock = client.time_limit, context.clock
-        flight = self._calls.start(self._known, target, verb, call, limit=limit, clock=clock, digest=digest)
+        limit, clock, name = client.time_limit, context.clock, f"{self._method(verb)} of {self._entry.identity}"
+        flight = self._calls.start(self._known, target, verb, call, limit=limit, clock=clock, name=name)
+        flight.digest = digest
         # Without an operator that reconciles the owner again once the answer is there, it is waited for.
         patience = None if context.wake is None else _PATIENCE.total_seconds()
         await asyncio.wait({flight.task}, timeout=patience)
@@ -301,16 +243,31 @@ class ExternalApplier:
         flight = self._known.flight
         if flight is None:
             return None
+        limit = self._client.time_limit
+        if flight.is_overdue(limit, self._context.elapsed):
+            text = f"{self._method(flight.verb)} goes on after its time limit of {limit.total_seconds():g} s"
+            return Held(f"{text}: the client must not catch CancelledError", limit, failing=True)
         if not flight.task.done():
-            return Held(f"waiting for the answer to {flight.verb}", self._client.time_limit)
+            return Held(f"waiting for the answer to {flight.verb}", limit)
         self._known.flight = None
         try:
             answer = flight.task.result()
         except Exception as error:  # noqa: BLE001 (each error of a client is a failure of its call)
-            failure = failure_of(error, self._client.time_limit, self._context.now)
+            failure = failure_of(error, limit, self._context.now, self._method(flight.verb))
+            if self._context.dry_run and isinstance(error, AttributeError | TypeError):
+                failure = replace(failure, text=f"{failure.text} ({_UNOPENED})")
             return self._fail(failure, flight.digest or None)
         await self._take(flight, answer)
         return None
+
+    def _method(self, name: str) -> str:
+        return f"{type(self._client).__name__}.{name}"
+
+    @contextmanager
+    def _failing(self, what: str, method: str) -> Iterator[None]:
+        """Name the resource, the step and the method of the client in an error of the block."""
+        with failing(self._run.component, what, self._entry), _calling(self._method(method)):
+            yield
 
     async def _take(self, flight: Flight, answer: Any) -> None:
         known = self._known
@@ -378,7 +335,7 @@ class ExternalApplier:
             if not self._context.dry_run:
                 await stage_record(self._context, self._place, replace(record, sent=format_time(self._context.now)))
         self._known.read_at = None
-        return Held("it was created a short time ago, and the system does not show it yet", min(rest, _POLL))
+        return Held("it was created a short time ago, and the system does not show it yet", min(rest, POLL))
 
     def _foreign(self, observed: Any) -> str:
         """Return why a resource that exists is not this owner's; empty if it is."""
@@ -394,13 +351,13 @@ class ExternalApplier:
         return 'it exists, and nothing shows that it was made for this owner: adopt="always" adopts it'
 
     def _id_in(self, observed: Any) -> str:
-        with _calling("read the id of"):
+        with self._failing("read the id of", "id_of"):
             named: object = self._client.id_of(observed)
         # The record holds texts; a system may count its resources, from zero on.
         return "" if named is None else str(named)
 
     def _key_in(self, observed: Any) -> str:
-        with _calling("read the key of"):
+        with self._failing("read the key of", "key_of"):
             return str(self._client.key_of(observed) or "")
 
     def _require_finalizer(self) -> None:
@@ -432,7 +389,7 @@ class ExternalApplier:
         return Why.ABSENT if self._operation is ApplyOperation.CREATED else Why.CHANGED
 
     def _status(self, observed: Any) -> StatusReport[AliveStatus]:
-        with _calling("determine status of"):
+        with _calling(self._method("status")):
             report: object = self._client.status(observed)
         if not isinstance(report, StatusReport) or report.status not in tuple(AliveStatus):
             raise HandlerError(f"status must return a StatusReport of an AliveStatus, got {report!r:.60}")
@@ -469,17 +426,6 @@ class ExternalApplier:
         action = Action.CREATED if observed is None else Action.UPDATED
         return self._outcome(action, report=StatusReport(AliveStatus.HEALTHY))
 
-    async def _gone(self, why: str) -> ResourceOutcome:
-        existed = self._known.is_deleting
-        if self.record is not None and not self._context.dry_run:
-            self._known.record = None
-            await stage_record(self._context, self._place, None)
-            self._calls.forget(self._mark, self._entry.identity)
-        if not existed:
-            return self._outcome(Action.ABSENT)
-        self._run.reporter.external(self._entry, "Delete", why)
-        return self._outcome(Action.DELETED, detail=why)
-
     def _outcome(self, action: Action, *, report: StatusReport[Any] | None = None, detail: str = "") -> ResourceOutcome:
         return ResourceOutcome(
             resource=self._entry.identity,
@@ -493,9 +439,9 @@ class ExternalApplier:
 
 
 @contextmanager
-def _calling(what: str) -> Iterator[None]:
-    """Let an error of an author's method be one that names the call, without the text of an unknown error."""
+def _calling(method: str) -> Iterator[None]:
+    """Let an error of an author's method be one that names the method, without the text of an unknown error."""
     try:
         yield
     except Exception as error:
-        raise HandlerError(f"{what}: {type(error).__name__}") from error
+        raise HandlerError(f"{method}: {type(error).__name__}") from error

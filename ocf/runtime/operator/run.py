@@ -6,7 +6,8 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import AsyncIterator, Iterator
+from asyncio import AbstractEventLoop
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
@@ -19,11 +20,13 @@ from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 
-__all__ = ["main", "run", "running", "seldom_collecting"]
+__all__ = ["main", "run", "run_to_its_end", "running", "seldom_collecting"]
 
 _log: Final = logging.getLogger(__name__)
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_END: Final = 1.0
+"""Seconds that the tasks of the process may take to end after their cancellation."""
 
 
 @asynccontextmanager
@@ -138,7 +141,7 @@ def main(*operators: Operator[Any], options: ManagerOptions | None = None, level
     raise_open_files()
     try:
         with seldom_collecting():
-            asyncio.run(_main(operators, options))
+            run_to_its_end(_main(operators, options))
     except (ApiError, ConfigError) as error:  # a traceback would add nothing
         _log.critical("%s", error)
         raise SystemExit(1) from error
@@ -153,6 +156,32 @@ def _require_no_running_loop() -> None:
     raise ConfigError(
         'main(...) cannot run in a running event loop: call it under `if __name__ == "__main__":`, or await run(...)'
     )
+
+
+def run_to_its_end(work: Coroutine[Any, Any, None], loop: Callable[[], AbstractEventLoop] | None = None) -> None:
+    """Run a coroutine as `asyncio.run` does, which waits for ever for a task that ignores its cancellation.
+
+    Args:
+        loop: Returns the event loop; None for a new one.
+    """
+    runner = asyncio.Runner(loop_factory=loop)
+    try:
+        runner.run(work)
+    finally:
+        # To close the runner is to wait for each task. The process ends, and with it the task.
+        if runner.run(_have_ended()):
+            runner.close()
+
+
+async def _have_ended() -> bool:
+    """Cancel all other tasks; return whether they have ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    left = (await asyncio.wait(others, timeout=_END))[1] if others else ()
+    for task in left:
+        _log.error("the process ends, although %s goes on after its cancellation", task.get_name())
+    return not left
 
 
 async def _main(operators: tuple[Operator[Any], ...], options: ManagerOptions | None) -> None:

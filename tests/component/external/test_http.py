@@ -159,6 +159,30 @@ def test_a_retry_after_of_the_server_is_obeyed() -> None:
     in_an_operator(check)
 
 
+@pytest.mark.parametrize("asked", [3 * 3600, 365 * 86400])
+def test_a_retry_after_of_more_than_an_hour_counts_as_one_and_the_condition_says_so(asked: int) -> None:
+    async def check(cluster: EmbeddedCluster, server: Server, stub: HttpStub) -> None:
+        stub.fail("us", 503, retry_after=asked)
+        await create(cluster)
+        await asyncio.sleep(3500)
+        assert sum(one.host == "us" for one in stub.requests) == 1
+        shown = (await cluster.get(OWNER))["status"]["conditions"][0]
+        text = "HTTP status 503 (it asks for a longer pause than 1:00:00, and is called after that)"
+        assert shown["message"] == f"external/Board/sales@us: {text}"
+        version = cluster.resource_version
+        await asyncio.sleep(3600)
+        assert sum(one.host == "us" for one in stub.requests) == 2
+        assert cluster.resource_version == version
+        stub.heal("us")
+        await asyncio.sleep(3600)
+        assert hosts(server) == ["eu", "us"]
+
+    in_an_operator(check)
+
+
+LONG = " (it asks for a longer pause than 1:00:00, and is called after that)"
+
+
 def _response_error(status: int, **headers: str) -> Exception:
     error = ValueError("https://user:hunter2@eu/boards")
     error.status = status  # type: ignore[attr-defined]
@@ -183,6 +207,19 @@ def _response_error(status: int, **headers: str) -> Exception:
             id="date",
         ),
         pytest.param(_response_error(503, **{"Retry-After": "soon"}), "HTTP status 503", True, None, id="nonsense"),
+        pytest.param(_response_error(503, **{"Retry-After": "3600"}), "HTTP status 503", True, 3600, id="an hour"),
+        pytest.param(_response_error(503, **{"Retry-After": "3601"}), f"HTTP status 503{LONG}", True, 3600, id="more"),
+        pytest.param(_response_error(503, **{"Retry-After": "1e300"}), f"HTTP status 503{LONG}", True, 3600, id="huge"),
+        pytest.param(
+            _response_error(503, **{"Retry-After": "Sun, 31 Jan 2027 12:01:00 GMT"}),
+            f"HTTP status 503{LONG}",
+            True,
+            3600,
+            id="a date in a year",
+        ),
+        pytest.param(
+            TooManyRequestsError("slow", code=429, retry_after=1e9), f"slow{LONG}", True, 3600, id="ours with a year"
+        ),
         pytest.param(_response_error(503, **{"Retry-After": "-5"}), "HTTP status 503", True, 0, id="in the past"),
         pytest.param(ProviderRefusedError("the quota is used up"), "the quota is used up", False, None, id="ours"),
         pytest.param(TooManyRequestsError("slow", code=429, retry_after=7), "slow", True, 7, id="ours with a delay"),

@@ -310,17 +310,31 @@ def test_an_id_that_is_no_text_is_stored_as_one(named: object) -> None:
     run(check)
 
 
-def test_an_id_that_cannot_be_read_is_an_error_that_says_so() -> None:
+@pytest.mark.parametrize(
+    ("method", "step"),
+    [
+        ("id_of", "read the id of"),
+        ("key_of", "read the key of"),
+        ("differences", "compare"),
+        ("status", "determine status of"),
+    ],
+)
+def test_a_method_of_the_client_that_fails_is_an_error_with_the_resource_and_the_method(method: str, step: str) -> None:
     class Broken(Buckets):
-        def id_of(self, observed: Live) -> str:
-            raise KeyError(observed.key)
+        """A client whose connection was never opened."""
+
+    def broken(*_: object) -> None:
+        raise KeyError("hunter2")
+
+    setattr(Broken, method, broken)
 
     async def check(shop: Shop) -> None:
         shop.client = Broken(shop.system)
         for _ in range(3):
-            with pytest.raises(HandlerError):
+            with pytest.raises(ReconcileError):
                 await shop.reconcile()
-        assert await shop.ready() == ("Error", "read the id of: KeyError")
+        place = "resource external/Bucket/town-corner"
+        assert await shop.ready() == ("Error", f"failed to {step} {place}: Broken.{method}: KeyError")
         assert shop.system.writes == ["apply"]
 
     run(check)
@@ -436,7 +450,7 @@ def test_the_text_of_an_unknown_error_is_not_shown() -> None:
     async def check(shop: Shop) -> None:
         shop.system.faults["read", ""] = ValueError("password=hunter2")
         result = await shop.result()
-        assert "unexpected ValueError" in result.condition.message
+        assert result.condition.message == "external/Bucket/town-corner: Buckets.read: unexpected ValueError"
         assert "hunter2" not in str(await shop.status())
 
     run(check)

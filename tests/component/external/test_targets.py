@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -283,6 +283,80 @@ def test_no_call_outlives_the_operator() -> None:
         async with world.running():
             await asyncio.sleep(10)
             assert world.at("") == 1
+
+    run_in_virtual_time(check())
+
+
+class Stubborn(System):
+    """A system whose client catches the cancellation of some calls, until they are released."""
+
+    verbs: frozenset[str] = frozenset()
+
+    async def call(self, verb: str, target: str) -> None:
+        await super().call(verb, target)
+        while verb in self.verbs and target != "eu":
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize("verb", ["read", "apply", "delete"])
+def test_a_call_that_ignores_its_cancellation_does_not_hold_the_end_of_the_operator(
+    verb: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check() -> None:
+        world = World()
+        world.client.system = world.system = system = Stubborn()
+        async with world.running():
+            if verb == "delete":
+                await world.create(1)
+                await asyncio.sleep(5)
+            system.verbs = frozenset({verb})
+            if verb == "delete":
+                await world.cluster.delete(ObjectKey("example.com/v1", "Shop", "s0", "town"))
+            else:
+                await world.create(1)
+            await asyncio.sleep(1)
+            assert system.calls[-1] == verb
+            ending = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - ending < 5
+        assert f"Busy.{verb} of external/Bucket/town-s0 goes on after its cancellation" in caplog.text
+        system.verbs = frozenset()
+        await asyncio.sleep(5)
+        # The next process goes on, and what the former one has left behind disturbs it not.
+        caplog.clear()
+        async with world.running():
+            await asyncio.sleep(10)
+            assert world.at("") == (0 if verb == "delete" else 1)
+        assert system.created.total() == 1
+        assert not caplog.text
+
+    run_in_virtual_time(check())
+
+
+def test_a_call_that_goes_on_after_its_time_limit_is_a_failure_that_names_it() -> None:
+    async def check() -> None:
+        world = World("eu", "us")
+        world.client.system = world.system = system = Stubborn()
+        system.verbs = frozenset({"apply"})
+        async with world.running():
+            await world.create(1)
+            await asyncio.sleep(9)
+            assert (await world.ready())["reason"] == "Creating"
+            await asyncio.sleep(20)
+            shown = await world.ready()
+            problem = "goes on after its time limit of 10 s: the client must not catch CancelledError"
+            assert (shown["reason"], shown["message"]) == (
+                "Failing",
+                f"external/Bucket/town-s0@us: Busy.apply {problem}",
+            )
+            assert world.at("eu") == 1
+            version = world.cluster.resource_version
+            await asyncio.sleep(600)
+            assert (world.cluster.resource_version, system.calls.count("apply@us")) == (version, 1)
+            system.verbs = frozenset()
+            await asyncio.sleep(60)
+            assert (await world.ready())["status"] == "True"
+            assert set(system.created.values()) == {1}
 
     run_in_virtual_time(check())
 

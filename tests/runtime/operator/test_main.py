@@ -7,6 +7,7 @@ import logging
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 
 from ocf.errors import ConfigError
 from ocf.runtime.operator import Listen, ManagerOptions, Operator, main
+from ocf.runtime.operator.run import run_to_its_end
+from ocf.testing.virtual_time import VirtualLoop
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 
@@ -84,6 +87,50 @@ def test_a_kind_that_is_not_served(
         served.result()
     assert message.startswith("shops: the caches did not sync within cache_sync_timeout, 0:00:00.200000: ")
     assert "example.com/v1 Shop is not read yet: the API server does not serve it; install its" in message
+
+
+def test_a_task_that_ignores_its_cancellation_does_not_hold_the_process(caplog: pytest.LogCaptureFixture) -> None:
+    loop, released = VirtualLoop(), asyncio.Event()
+
+    async def stubborn() -> None:
+        while not released.is_set():
+            with suppress(asyncio.CancelledError):
+                await released.wait()
+
+    async def work() -> None:
+        tasks.append(asyncio.create_task(stubborn(), name="Buckets.apply of external/Bucket/corner"))
+        await asyncio.sleep(1)
+
+    tasks: list[asyncio.Task[None]] = []
+    run_to_its_end(work(), lambda: loop)
+    assert loop.time() < 5
+    assert "the process ends, although Buckets.apply of external/Bucket/corner goes on" in caplog.text
+    released.set()
+    loop.run_until_complete(tasks[0])
+    loop.close()
+
+
+@pytest.mark.parametrize("error", [None, ConfigError("no")], ids=["an end", "an error"])
+def test_all_other_tasks_are_cancelled_at_the_end_of_the_process(error: ConfigError | None) -> None:
+    loop, ended = VirtualLoop(), list[str]()
+
+    async def tidy() -> None:
+        try:
+            await asyncio.sleep(1e9)
+        finally:
+            ended.append("tidy")
+
+    async def work() -> None:
+        tasks.append(asyncio.create_task(tidy()))
+        await asyncio.sleep(1)
+        if error is not None:
+            raise error
+
+    tasks: list[asyncio.Task[None]] = []
+    with pytest.raises(ConfigError) if error is not None else nullcontext():
+        run_to_its_end(work(), lambda: loop)
+    assert ended == ["tidy"]
+    assert loop.is_closed()
 
 
 async def test_a_running_loop() -> None:

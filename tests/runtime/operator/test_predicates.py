@@ -264,9 +264,7 @@ NOT_BOOL = "must return True or False, got"
         pytest.param(broken, "KeyError", id="an error"),
         pytest.param(cancelling, "CancelledError", id="a cancellation of something else"),
         pytest.param(forgetful, f"forgetful {NOT_BOOL} NoneType", id="no answer"),
-        pytest.param(
-            any_of(never, cast("Predicate", forgetful)), f"forgetful {NOT_BOOL} NoneType", id="of any_of"
-        ),
+        pytest.param(any_of(never, cast("Predicate", forgetful)), f"forgetful {NOT_BOOL} NoneType", id="of any_of"),
         pytest.param(lambda old, _: old["metadata"].get("annotations"), f"{NOT_BOOL} NoneType", id="falsy"),
         pytest.param(lambda *_: 0, f"{NOT_BOOL} int", id="a number"),
         pytest.param(Asynchronous(), f"Asynchronous {NOT_BOOL} coroutine", id="a coroutine"),
