@@ -17,6 +17,7 @@ BY_KIND_ALONE = {
     ("ocf/runtime/rbac/escalation.py", "entry.key.kind == 'Role'"): "of the RBAC group only",
     ("ocf/runtime/rbac/escalation.py", "entry.key.kind in _BINDINGS"): "of the RBAC group only",
     ("ocf/runtime/rbac/escalation.py", "entry.key.kind in _ROLES"): "of the RBAC group only",
+    ("ocf/component/reconcile/external_removal.py", "record.kind not in kept"): "the kind of a client has no group",
     ("ocf_server/controllers/ownership.py", "found.kind not in kinds"): "the group is compared after it",
     ("ocf_server/controllers/runner.py", "controller.kind == kind"): "of built-in groups only",
     ("ocf_server/controllers/runner.py", "manifest['kind'] == 'Pod'"): "of built-in groups only",

@@ -35,7 +35,7 @@ from ocf.component.reconcile.prune import DeletionReason, Pruner, marked_kinds, 
 from ocf.component.reconcile.reporter import Reporter
 from ocf.component.reconcile.run import ReconcileRun, failing
 from ocf.component.reconcile.served import left_out, naming_left_out
-from ocf.component.reconcile.suspend import suspend
+from ocf.component.reconcile.suspend import is_suspended, suspend, suspending_removals
 from ocf.component.status.conditions import (
     Condition,
     ConditionContext,
@@ -180,9 +180,13 @@ class Component:
                         *skipped.values(),
                         *await suspend(entries, run, former.delete_before, was_applied=was_applied),
                     ]
-                    reported = [ResourceObservation(one.resource, one.report) for one in outcomes if one.report]
+                    cleaned = await self._clean_up(work, run, outcomes)
+                    reported = [
+                        *(ResourceObservation(one.resource, one.report) for one in outcomes if one.report),
+                        *suspending_removals(cleaned),
+                    ]
                     condition = naming_left_out(suspending_condition(reported, before), outcomes)
-                    return self._staged(context, condition, outcomes + await self._clean_up(work, run, prune=False))
+                    return self._staged(context, condition, outcomes + cleaned)
                 # 4. The resources.
                 grading = grace_is_over(before.previous, self.grace_period, before.now)
                 explaining = self.reads_pods and waits_longer(before.previous, self.poll_interval, before.now)
@@ -194,9 +198,7 @@ class Component:
                     # Each member has the whole grace period.
                     before = replace(before, previous=replace(before.previous, last_transition_time=""))
                 outcomes = [*skipped.values(), *converged.outcomes]
-                blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
-                prune = self.prunes and (self.prunes_while_blocked or not blocked)
-                cleaned = await self._clean_up(work, run, prune=prune)
+                cleaned = await self._clean_up(work, run, outcomes)
                 observations = [*converged.observations, *pending_removals(cleaned)]
                 condition = converging_condition(observations, before, grace_period=self.grace_period)
                 condition = naming_left_out(condition, outcomes)
@@ -409,10 +411,13 @@ class Component:
         removed = await remove_unwanted(outside, self.prune_external, run, _DISABLED.event, prunes=self.prunes)
         return [*await self._orphan_and_prune(work, prune=self.prunes), *removed]
 
-    async def _clean_up(self, work: Pruner, run: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
+    async def _clean_up(self, work: Pruner, run: ReconcileRun, made: list[ResourceOutcome]) -> list[ResourceOutcome]:
+        prune = self.prunes and (self.prunes_while_blocked or all(one.action is not Action.BLOCKED for one in made))
         await work.delete(self._with(Lifecycle.DELETED), reason_of)
-        removed = await remove_unwanted(self.external, self.prune_external, run, prunes=prune)
-        return [*await self._orphan_and_prune(work, prune=prune), *removed]
+        # A former name is given up once the new one is made, which a suspension makes only where it has a form for it.
+        unmade = {one.key.kind for one in self.external if self.suspended and not is_suspended(one)}
+        removed = await remove_unwanted(self.external, self.prune_external, run, prunes=prune, kept=unmade)
+        return [*await self._orphan_and_prune(work, prune=prune and not self.suspended), *removed]
 
     async def _orphan_and_prune(self, work: Pruner, *, prune: bool) -> list[ResourceOutcome]:
         await work.orphan(self._with(Lifecycle.ORPHANED))

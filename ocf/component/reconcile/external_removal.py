@@ -126,6 +126,7 @@ async def remove_unwanted(
     why: str = "",
     *,
     prunes: bool,
+    kept: Collection[str] = (),
 ) -> list[ResourceOutcome]:
     """Remove the resources that are registered to be deleted, those at former targets, and pruned ones.
 
@@ -134,8 +135,9 @@ async def remove_unwanted(
         clients: Further clients, of kinds of which it registers no resource any more.
         why: Why all that is managed is removed, too, because the component is disabled; empty if it is not.
         prunes: Whether what the component has made and does not register any more is removed.
+        kept: Kinds of which it is kept nevertheless.
     """
-    kept = {_place(entry) for entry in entries if entry.options.lifecycle is not Lifecycle.DELETED}
+    wanted = {_place(entry) for entry in entries if entry.options.lifecycle is not Lifecycle.DELETED}
     named = _lifecycles(entries)
     work = []
     for entry in entries:
@@ -150,14 +152,14 @@ async def remove_unwanted(
         is_former_target = (record.kind, record.name) in named and place not in {_place(entry) for entry in entries}
         client = known.get(record.kind)
         moved = run.context.claims.other_than(run.component, (GROUP, record.kind, "", _registered_name(record)))
-        if client is None or moved or record.component != run.component or place in kept:
+        if client is None or moved or record.component != run.component or place in wanted:
             continue
         entry, registered = _of_record(record, client), named.get((record.kind, record.name))
         if is_former_target and registered is Lifecycle.READ_ONLY:
             continue
         if is_former_target and registered is Lifecycle.ORPHANED:
             work.append(_Remover(entry, run).drop())
-        elif is_former_target or (prunes and registered is None):
+        elif is_former_target or (prunes and registered is None and record.kind not in kept):
             reason = "because it has left its targets" if is_former_target else "because it is not registered any more"
             work.append(_Remover(entry, run).remove(reason))
     return [*await asyncio.gather(*work)] if work else []

@@ -8,7 +8,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,7 @@ from ocf.component.reconcile.loop import (
 )
 from ocf.component.reconcile.once import OnceRun
 from ocf.component.reconcile.run import ReconcileRun
+from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome, outcome_attributes, resource_span
 from ocf.concepts import AliveStatus, Data, StatusReport, SuspensionStatus
 from ocf.concepts.recorder import Why
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ocf.concepts import Suspendable
     from ocf.objects import Manifest
 
-__all__ = ["suspend"]
+__all__ = ["is_suspended", "suspend", "suspending_removals"]
 
 _RUN_FINISHED: Final = StatusReport(SuspensionStatus.SUSPENDED, "Its run has finished.")
 
@@ -63,7 +64,7 @@ async def suspend(
         try:
             if entry.external is not None:
                 outcomes += await _suspend_external(entry, suspension, needed)
-            elif _is_suspended(entry) and entry.suspendable is not None:
+            elif is_suspended(entry) and entry.suspendable is not None:
                 with spanning(resource_span, entry.key):
                     outcomes.append(await _suspend_one(entry, entry.suspendable, suspension))
                     annotate_span(outcome_attributes, outcomes[-1])
@@ -91,7 +92,7 @@ class _Suspension:
     missing: list[str] = field(default_factory=list)
 
 
-def _is_suspended(entry: Registration) -> bool:
+def is_suspended(entry: Registration) -> bool:
     """Return whether a suspension changes an object: not one that is only created, nor one of others."""
     if entry.external is not None:
         return entry.options.lifecycle is Lifecycle.MANAGED and entry.external.suspended is not None
@@ -104,7 +105,7 @@ def _needed_data(entries: Sequence[Registration]) -> set[Data[Any]]:
     """Return the data cells that the suspended forms need, and the resources that fill those."""
     needed: set[Data[Any]] = set()
     for entry in reversed(entries):
-        if _is_suspended(entry) or not needed.isdisjoint(entry.cells_filled):
+        if is_suspended(entry) or not needed.isdisjoint(entry.cells_filled):
             needed |= entry.cells_read
     return needed
 
@@ -134,12 +135,17 @@ async def _provide(entry: Registration, suspension: _Suspension) -> list[Resourc
     return [replace(outcome, report=None)]
 
 
+def suspending_removals(outcomes: Iterable[ResourceOutcome]) -> list[ResourceObservation]:
+    """Return what external resources mean for the condition that have to be removed and are still there."""
+    return [ResourceObservation(one.resource, _external_report(one)) for one in outcomes if one.report is not None]
+
+
 async def _suspend_external(
     entry: Registration, suspension: _Suspension, needed: set[Data[Any]]
 ) -> list[ResourceOutcome]:
     """Apply the suspended form of an external resource; one without is only read, if its data is needed."""
     external = ExternalApplier(entry, suspension.run)
-    if _is_suspended(entry):
+    if is_suspended(entry):
         outcome = await external.apply(suspended=True)
         return [replace(outcome, report=_external_report(outcome))]
     if not needed.isdisjoint(entry.cells_filled):

@@ -391,6 +391,48 @@ def test_a_suspended_component_leaves_the_resource_or_applies_its_suspended_stat
     run(check)
 
 
+@pytest.mark.parametrize(
+    ("form", "registered", "left"),
+    [
+        pytest.param(Bucket(size=0), True, {"new": 0}, id="renamed, with a suspended state"),
+        pytest.param(None, True, {"town-corner": 5}, id="renamed, without: the new one is not made yet"),
+        pytest.param(None, False, {}, id="not registered any more"),
+    ],
+)
+def test_a_suspension_and_a_change_at_once_leave_no_former_resource_that_runs(
+    form: Bucket | None, registered: bool, left: dict[str, int]
+) -> None:
+    async def check(shop: Shop) -> None:
+        def declare(name: str, *, suspended: bool) -> Component:
+            builder = component.Builder("web", owner=OWNER).with_prune(external=[shop.client]).suspend(suspended)
+            if name:
+                bucket = shop.builder(Bucket(size=5), name=name)
+                builder.with_resource(bucket.with_suspension(form) if form is not None else bucket)
+            return builder.build()
+
+        shop.declare = lambda: declare("town-corner", suspended=False)
+        await shop.reconcile()
+        shop.declare = lambda: declare("new" if registered else "", suspended=True)
+        if "town-corner" not in left:
+            shop.system.faults["delete", ""] = ConnectionError()
+            result = await shop.result()
+            # It is not suspended while the former one runs.
+            assert (result.condition.reason, result.condition.status) == ("Suspending", False)
+            assert "external/Bucket/town-corner: no connection: ConnectionError" in result.condition.message
+            del shop.system.faults["delete", ""]
+            shop.wait(60)
+        assert (await shop.result()).condition.reason == "Suspended"
+        named = {identity: name for (_, name), identity in shop.system.names.items()}
+        assert {named[identity]: one.size for (_, identity), one in shop.system.buckets.items()} == left
+        assert {one["name"] for one in (await shop.records()).values()} == {*left}
+        shop.declare = lambda: declare("new" if registered else "", suspended=False)
+        await shop.reconcile()
+        await shop.reconcile()
+        assert {named.get(identity, "new") for _, identity in shop.system.buckets} == ({"new"} if registered else set())
+
+    run(check)
+
+
 def test_a_paused_owner_has_no_calls() -> None:
     async def check(shop: Shop) -> None:
         live = await shop.cluster.get(OWNER)
