@@ -21,9 +21,15 @@ if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
     from ocf.concepts.external import ExternalResource
 
-__all__ = ["Record", "digest_of", "idempotency_key", "records_of", "stage_record", "store_record"]
+__all__ = ["FIELD", "REMEDY", "Record", "digest_of", "idempotency_key", "records_of", "stage_record", "store_record"]
 
-_FIELD: Final = "external"
+FIELD: Final = "external"
+"""The field of the owner's status that holds the records."""
+REMEDY: Final = (
+    "add the field to the schema of the status, such as `external: dict[str, Record] = {}` in its model, with "
+    "`ocf.primitives.external.Record`"
+)
+"""How an owner comes to hold the records."""
 _NAMESPACE: Final = UUID("6c1e0c5e-3a52-4cf0-9d0b-5f6a5ad6a7f5")
 
 
@@ -70,7 +76,7 @@ def records_of(status: Mapping[str, Any], operator: str = "") -> dict[str, Recor
         >>> [*records_of({"external": stored})]
         ['Bucket/a']
     """
-    found = status.get(_FIELD)
+    found = status.get(FIELD)
     read = [_read(one) for one in found.values()] if isinstance(found, Mapping) else []
     found_records = [record for record in read if record is not None]
     return {one.identity: one for one in found_records if not operator or one.operator in {"", operator}}
@@ -91,7 +97,7 @@ async def stage_record(context: ReconcileContext, identity: str, record: Record 
 
 
 def _stage(context: ReconcileContext, identity: str, record: Record | None) -> None:
-    found = context.status.get(_FIELD)
+    found = context.status.get(FIELD)
     records = {**found} if isinstance(found, Mapping) else {}
     if record is None:
         records.pop(identity, None)
@@ -101,9 +107,9 @@ def _stage(context: ReconcileContext, identity: str, record: Record | None) -> N
         known = before if isinstance(before, Mapping) else {}
         records[identity] = {name: value for name, value in asdict(record).items() if value or name in known}
     if records:
-        context.status[_FIELD] = records
+        context.status[FIELD] = records
     else:
-        context.status.pop(_FIELD, None)
+        context.status.pop(FIELD, None)
 
 
 async def store_record(context: ReconcileContext, record: Record) -> None:
@@ -128,9 +134,8 @@ async def store_record(context: ReconcileContext, record: Record) -> None:
     if records_of(context.owner.get("status") or {}).get(record.identity) != record:
         raise ReconcileError(
             record.component,
-            f"the API server does not store status.{_FIELD} of {context.owned_by.key}, in which external resources are "
-            "recorded before they are created: add the field to the schema of the status, such as "
-            "`external: dict[str, Record] = {}` in its model, with `ocf.primitives.external.Record`",
+            f"the API server does not store status.{FIELD} of {context.owned_by.key}, in which external resources are "
+            f"recorded before they are created: {REMEDY}",
         )
 
 

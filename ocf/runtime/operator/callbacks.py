@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ocf.component import CleanupPending, Component
+from ocf.component.external.records import FIELD, REMEDY
 from ocf.component.parallel import reject_duplicates
 from ocf.errors import ConfigError
 from ocf.lazy_types.signatures import signature_of
 
 if TYPE_CHECKING:
     from ocf.component import ReconcileContext
+    from ocf.runtime.operator.owner_type import OwnerType
     from ocf.runtime.operator.types import Cleanup, Components, ReconcileOutcome, Report
 
 __all__ = ["Callbacks", "required_parameters", "takes_context"]
@@ -27,12 +29,20 @@ class Callbacks(Generic[O]):
     """The functions of an operator.
 
     Args:
+        owner: The kind of the owners.
         components: Returns the components of an owner.
         report: Sets the owner's status after a reconcile; None sets nothing.
         on_delete: Deletes what was made for an owner outside of the cluster; None if nothing is.
     """
 
-    def __init__(self, components: Components[O], report: Report[O] | None, on_delete: Cleanup[O] | None) -> None:
+    def __init__(
+        self,
+        owner: OwnerType[O],
+        components: Components[O],
+        report: Report[O] | None,
+        on_delete: Cleanup[O] | None,
+    ) -> None:
+        self._owner = owner
         self._components: Callable[..., Any] = components
         self._report: Callable[..., Any] | None = report
         self._on_delete: Callable[..., Any] | None = on_delete
@@ -51,10 +61,8 @@ class Callbacks(Generic[O]):
         """
         answer = self._components(owner, context) if self._takes_context else self._components(owner)
         found = await answer if inspect.isawaitable(answer) else answer
-        if isinstance(found, Component):
-            return (found,)
         try:
-            components = tuple(found)
+            components = (found,) if isinstance(found, Component) else tuple(found)
         except TypeError:
             components = (found,)
         for one in components:
@@ -62,7 +70,19 @@ class Callbacks(Generic[O]):
                 name = getattr(self._components, "__qualname__", "the function")
                 raise ConfigError(f"{name} must return components, got an object of type {type(one).__name__}")
         reject_duplicates(components)
+        # An owner that is being deleted has to find what it has made.
+        if context is None or not context.is_ending:
+            self._require_records(components)
         return components
+
+    def _require_records(self, components: Sequence[Component]) -> None:
+        """Reject external resources of an owner whose status cannot hold their records."""
+        made = [entry for component in components if component.makes_external for entry in component.external]
+        if made and not self._owner.may_store(FIELD):
+            raise ConfigError(
+                f"{made[0].identity} has to be recorded in status.{FIELD} of {self._owner.kind}, whose definition has "
+                f"no such field: {REMEDY}"
+            )
 
     async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> None:
         """Call `report` after a reconcile."""

@@ -300,7 +300,7 @@ class Operator(Generic[O]):
     @cached_property
     def callbacks(self) -> Callbacks[O]:
         """The operator's functions, called with the arguments that they accept."""
-        return Callbacks(self.components, self.report, self.on_delete)
+        return Callbacks(self.owner, self.components, self.report, self.on_delete)
 
     def policy_rules(
         self,

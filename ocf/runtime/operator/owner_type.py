@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, get_args
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 from ocf.objects.model_errors import describe_invalid
 from ocf.objects.models import quantities_as_text, validate_live
 from ocf.runtime.crds.versioned_resource import VersionedResource
@@ -78,6 +79,21 @@ class OwnerType(Generic[O]):
             return OwnerType(api_version, found.kind, model, given)
         return OwnerType(api_version, found.kind, model, given.definition, given)
 
+    def may_store(self, field: str) -> bool:
+        """Return whether the API server may store a field of the status; False only if the definition shows that not.
+
+        Args:
+            field: The field as the API server spells it.
+        """
+        if self.versions is not None and self.model is not None:
+            return _has_field(cast("type[BaseModel]", self.model), "status", field)
+        if self.definition is None or callable(self.definition):
+            return True
+        version = split_api_version(self.api_version)[1]
+        found = [one.get("schema") for one in self.definition["spec"]["versions"] if one["name"] == version]
+        schemas = [one["openAPIV3Schema"] for one in found if one and "openAPIV3Schema" in one]
+        return all(_has_property(one, "status", field) for one in schemas)
+
     def read(self, manifest: Manifest) -> O:
         """Read an owner as its models are configured: `extra` says of each what becomes of unknown fields.
 
@@ -102,3 +118,27 @@ class OwnerType(Generic[O]):
                 return self.read(fixed)
             problem = FieldProblem("", describe_invalid(error))
             raise ManifestError(str(ObjectKey.of(manifest)), [problem]) from None
+
+
+def _has_field(model: type[BaseModel], name: str, *below: str) -> bool:
+    """Return whether a model has a field, or keeps those that it does not know."""
+    from pydantic import BaseModel
+
+    found = [
+        field for key, field in model.model_fields.items() if name in {key, field.alias, field.serialization_alias}
+    ]
+    if not found:
+        return model.model_config.get("extra") == "allow"
+    if not below:
+        return True
+    kinds = [one for one in (get_args(found[0].annotation) or (found[0].annotation,)) if one is not type(None)]
+    # What is no model, such as a dict, has no fields of its own.
+    return any(not (isinstance(one, type) and issubclass(one, BaseModel)) or _has_field(one, *below) for one in kinds)
+
+
+def _has_property(schema: Mapping[str, Any], name: str, *below: str) -> bool:
+    """Return whether a schema has a property, or keeps those that it does not know."""
+    if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("additionalProperties"):
+        return True
+    found = (schema.get("properties") or {}).get(name)
+    return found is not None and (not below or _has_property(found, *below))
