@@ -12,7 +12,7 @@ import inspect
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ForwardRef, get_type_hints
 
@@ -39,6 +39,7 @@ __all__ = [
     "parse_value",
     "read_owners",
     "source_location",
+    "with_change",
     "with_stored_metadata",
 ]
 
@@ -88,20 +89,19 @@ def _nearest(module: Any, name: str) -> str:
     return f', did you mean "{near[0]}"?' if near else ""
 
 
-def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
+def read_owners(path: str) -> tuple[Document, ...]:
     """Read the owners of a file or folder.
 
     Args:
         path: A file with YAML or JSON documents, a folder with such files, without its kustomizations, or `-` for the
             standard input.
-        changes: Fields to set in every owner, `spec.version=2.3.1`; a value is JSON, or otherwise a string.
 
     Returns:
-        The documents, with the changed owners as their manifests; the items of a List are documents of their own.
+        The documents, with the owners as their manifests; the items of a List are documents of their own.
     """
     if path != STDIN and Path(path).is_dir():
         found = [each for each in read_documents([path]) if not _is_kustomization(each)]
-        return tuple(each._replace(manifest=_with_changes(_owner(each), changes)) for each in found)
+        return tuple(each._replace(manifest=_owner(each)) for each in found)
     name = "the standard input" if path == STDIN else path
     try:
         text = _text(path)
@@ -123,7 +123,7 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
     ]
     if not documents:
         raise ConfigError(f"{name} holds no objects; an owner is a manifest with apiVersion, kind and metadata")
-    return tuple(each._replace(manifest=_with_changes(_owner(each), changes)) for each in documents)
+    return tuple(each._replace(manifest=_owner(each)) for each in documents)
 
 
 def _is_kustomization(document: Document) -> bool:
@@ -148,13 +148,12 @@ def _text(path: str) -> str:
         return file.read(_LONGEST).decode()
 
 
-def _with_changes(owner: Manifest, changes: Sequence[str]) -> Manifest:
-    for change in changes:
-        path, equals, value = change.partition("=")
-        if not equals:
-            raise ConfigError(f'invalid change "{change}": write PATH=VALUE, for example spec.version=2.3.1')
-        owner = with_field(owner, parse_path(path), parse_value(value))
-    return owner
+def with_change(owner: Manifest, change: str) -> Manifest:
+    """Return an owner in which a field is set, `spec.version=2.3.1`; the value is JSON, or otherwise a string."""
+    path, equals, value = change.partition("=")
+    if not equals:
+        raise ConfigError(f'invalid change "{change}": write PATH=VALUE, for example spec.version=2.3.1')
+    return with_field(owner, parse_path(path), parse_value(value))
 
 
 def parse_value(text: str) -> Any:

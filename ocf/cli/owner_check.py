@@ -67,12 +67,13 @@ async def load_owners(
     Args:
         sources: The code that returns the components.
         files: Files of the owners, folders, or `-` for the standard input; empty for no owner.
+        changes: Fields to set in each owner, or only in those of the kinds that have the field if others have not.
         definitions: Files with CustomResourceDefinitions, beside those of the operators.
     """
     from ocf.cli.component_loader import read_owners
     from ocf.cli.manifest_files import read_manifests
 
-    documents = [document for file in files for document in read_owners(file, changes)]
+    documents = [document for file in files for document in read_owners(file)]
     found = [one for one in documents if any(each.reconciles(one.manifest or {}) for each in sources)]
     others = [f"{_place_of_kind(one)}: {_other_kind(one, sources)}" for one in documents if one not in found]
     if others and not found:
@@ -82,7 +83,51 @@ async def load_owners(
             echo(f"note: {_place_of_kind(one)}: {_other_kind(one, sources)}: passed over", color="yellow", err=True)
     defined = [definition for source in sources for definition in source.definitions]
     known = {one["metadata"]["name"]: one for one in (*defined, *read_manifests(definitions))}
-    return await checked_owners(found, list(known.values()), changes=changes)
+    changed = _with_changes(found, changes, list(known.values()))
+    return await checked_owners(changed, list(known.values()), changes=changes)
+
+
+def _with_changes(
+    owners: Sequence[Document], changes: Sequence[str], definitions: Sequence[Manifest]
+) -> Sequence[Document]:
+    """Return owners with their changed fields; a field that only some kinds have is set in the owners of these."""
+    from ocf.cli.component_loader import with_change
+
+    for change in changes:
+        changed = [one._replace(manifest=with_change(one.manifest or {}, change)) for one in owners]
+        lacking = [_lacks(*pair, definitions) for pair in zip(owners, changed, strict=True)]
+        if all(lacking):
+            # The check names the field.
+            lacking = [False] * len(owners)
+        kinds = sorted({(one.manifest or {})["kind"] for one, lacks in zip(owners, lacking, strict=True) if lacks})
+        if kinds:
+            note = f"note: --set {change}: {' and '.join(kinds)} has no such field: passed over"
+            echo(note, color="yellow", err=True)
+        owners = [old if lacks else new for old, new, lacks in zip(owners, changed, lacking, strict=True)]
+    return owners
+
+
+def _lacks(before: Document, after: Document, definitions: Sequence[Manifest]) -> bool:
+    """Return whether the kind of an owner does not have the field that was changed."""
+    schema = _schema_of(before.manifest or {}, definitions)
+    if schema is None:
+        return False
+    from ocf_server.apiextensions import undeclared
+
+    return not {*undeclared(after.manifest or {}, schema)} <= {*undeclared(before.manifest or {}, schema)}
+
+
+def _schema_of(manifest: Manifest, definitions: Sequence[Manifest]) -> Mapping[str, Any] | None:
+    """Return the schema of an object; None if no definition has one for its version."""
+    specs = [one["spec"] for one in definitions if one.get("kind") == _DEFINITION]
+    spec = next((one for one in specs if (one["group"], one["names"]["kind"]) == _group_kind(manifest)), None)
+    version = str(manifest.get("apiVersion")).rpartition("/")[2]
+    return _schemas(spec).get(version) if spec is not None else None
+
+
+def _schemas(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the schemas of a definition by version."""
+    return {one["name"]: (one.get("schema") or {}).get("openAPIV3Schema") or {} for one in _served(spec)}
 
 
 def _named(files: Sequence[str]) -> Collection[str]:
@@ -195,7 +240,7 @@ async def _problems(embedded: Cluster, manifest: Manifest, spec: Mapping[str, An
     from ocf.objects.manifest import split_api_version
 
     group, version = split_api_version(manifest["apiVersion"])
-    schemas = {one["name"]: (one.get("schema") or {}).get("openAPIV3Schema") or {} for one in _served(spec)}
+    schemas = _schemas(spec)
     if version not in schemas:
         names = ", ".join(f"{group}/{name}" for name in schemas)
         return [FieldProblem("apiVersion", f"{manifest['apiVersion']} is not served, only {names}")]

@@ -164,6 +164,43 @@ class TestPreview:
         assert 'spec.moto: unknown field, did you mean "motto"?' in answer.stderr
 
 
+class TestChanges:
+    """`--set` with owners of two kinds, of which one has more fields than the other."""
+
+    @pytest.fixture(autouse=True)
+    def floors(self, folder: Path) -> None:
+        source = folder / "two_shops" / "operator.py"
+        spec = "class MallSpec(ShopSpec):\n    floors: int = 1\n\n\nclass Mall(CustomResource[MallSpec]"
+        source.write_text(source.read_text().replace("class Mall(CustomResource[ShopSpec]", spec))
+
+    def shown(self, *words: str, code: int = 0) -> tuple[list[str], str]:
+        answer = ocf("preview", "two_shops", "--owner=samples", "--output=json", *words, code=code)
+        if code:
+            return [], answer.stderr
+        kept = [one.get("data") or one.get("stringData") for one in json.loads(answer.stdout)["items"]]
+        return [str(one) for one in kept], answer.stderr
+
+    def test_a_field_of_all_kinds_is_set_in_all_owners(self) -> None:
+        found, notes = self.shown("--set", "spec.motto=closed")
+        assert len(found) == 2
+        assert "closed" in found[1]
+        assert "passed over" not in notes.replace("Namespace of v1: passed over", "")
+
+    def test_a_field_of_one_kind_is_set_in_its_owners_with_a_note(self) -> None:
+        _, notes = self.shown("--set", "spec.floors=3")
+        assert "note: --set spec.floors=3: Shop has no such field: passed over\n" in notes
+
+    def test_a_value_is_checked_where_it_is_set(self) -> None:
+        _, problem = self.shown("--set", "spec.floors=many", code=2)
+        assert "--set spec.floors=many: Mall big: spec.floors: Invalid value" in problem
+        assert "Shop corner" not in problem
+
+    def test_a_field_of_no_kind_is_an_error_for_each(self) -> None:
+        _, problem = self.shown("--set", "spec.moto=closed", code=2)
+        for name in ("Shop corner", "Mall big"):
+            assert f'--set spec.moto=closed: {name}: spec.moto: unknown field, did you mean "motto"?' in problem
+
+
 class TestManifests:
     def test_one_process_has_all_that_its_operators_need(self, folder: Path) -> None:
         ocf("manifests", "two_shops", "--owner=samples", "--directory=deploy")
