@@ -35,6 +35,8 @@ _LONGEST: Final = timedelta(hours=1)
 _HIGHEST: Final = 2 * _LONGEST.total_seconds()  # there are numbers that a timedelta does not hold
 _END: Final = timedelta(seconds=2)
 """How long a call may take to end after its cancellation."""
+_LATEST: Final = timedelta(minutes=5)
+"""After which time at the latest an owner asks whether it is its turn at a target."""
 _MOST: Final = 10_000
 _WOKEN: Final = 2
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -343,9 +345,13 @@ class ExternalCalls:
             state.next.setdefault(place, (now + limit, wake))
         elif wake is not None:
             state.waiting[place[0]] = wake
+        # Its turn wakes the owner. To ask before costs a reconcile, and with thousands that wait there are few others;
+        # the end of the call that would have woken it may be lost with its owner.
+        turns = 1 if wake is None or follows else 1 + len(state.waiting) // most
+        rest = min(limit * turns, max(limit, _LATEST))
         if probes:
-            return Held(state.health.cause, limit, failing=True)
-        return Held(f"waiting, because {most} calls to the target are under way", limit)
+            return Held(state.health.cause, rest, failing=True)
+        return Held(f"waiting, because {most} calls to the target are under way", rest)
 
     def start(
         self,
@@ -378,11 +384,14 @@ class ExternalCalls:
             finally:
                 flight.ended = clock.elapsed()
                 state.running -= 1
-                state.health = state.health.failed(failure, flight.ended) if failure is not None else Health()
+                before = state.health
+                state.health = before.failed(failure, flight.ended) if failure is not None else Health()
                 if not self._has_ended:
                     if flight.wake is not None:
                         flight.wake()
-                    self._wake(state, flight.ended)
+                    # All that wait show once that the target is not called any more.
+                    is_first = before.closed_to is None and state.health.closed_to is not None
+                    self._wake(state, flight.ended, everyone=is_first)
 
         state.running += 1
         flight = Flight(verb, asyncio.create_task(run(), name=name), clock.elapsed())
@@ -412,9 +421,13 @@ class ExternalCalls:
         self._known.clear()
 
     @staticmethod
-    def _wake(state: _Target, now: timedelta) -> None:
+    def _wake(state: _Target, now: timedelta, *, everyone: bool) -> None:
         """Reconcile two owners that wait for a target: one for the call that has ended, one more after a pause."""
-        if state.health.rest(now) is None and state.reserved(now):
+        if everyone:
+            for wake in state.waiting.values():
+                wake()
+            state.waiting.clear()
+        elif state.health.rest(now) is None and state.reserved(now):
             for _, wake in [*state.next.values()][:_WOKEN]:
                 wake()
         elif state.health.rest(now) is None:

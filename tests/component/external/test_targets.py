@@ -287,6 +287,30 @@ def test_no_call_outlives_the_operator() -> None:
     run_in_virtual_time(check())
 
 
+def test_many_owners_of_a_slow_target_cost_a_few_reconciles_each_and_finish() -> None:
+    """However many wait: each is woken when it is its turn, and does not ask all the time whether it is."""
+    reconciles: Counter[str] = Counter()
+
+    class Counting(World):
+        def declare(self, owner: Manifest) -> Component:
+            reconciles[owner["metadata"]["name"]] += 1
+            return super().declare(owner)
+
+    async def check() -> None:
+        world = Counting()
+        world.system.faults["read", ""] = world.system.faults["apply", ""] = 4.0
+        async with world.running():
+            await world.create(120)
+            # Two calls of each, eight at once, take 120 s.
+            await asyncio.sleep(160)
+            assert world.at("") == 120
+            assert {(await world.ready(f"s{at}"))["status"] for at in range(120)} == {"True"}
+        assert world.system.created.total() == 120
+        assert reconciles.total() < 8 * 120
+
+    run_in_virtual_time(check())
+
+
 class Stubborn(System):
     """A system whose client catches the cancellation of some calls, until they are released."""
 
