@@ -5,7 +5,9 @@ One declaration serves both sides: the operator of the objects that select, and 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from ocf.cluster import ListOptions
@@ -166,7 +168,7 @@ class Relation:
     def _selector_of(self, live: Manifest) -> LabelSelector:
         given = get_field(live, parse_path(self.selector))
         try:
-            return LabelSelector.parse(given) if isinstance(given, str) else LabelSelector.of(given)
+            return _parsed(json.dumps(given))
         except ManifestError as error:
             found = [
                 FieldProblem(".".join(filter(None, (self.selector, one.path))), one.detail) for one in error.problems
@@ -178,3 +180,13 @@ class Relation:
             return self.relates(selecting, selected)
         except ManifestError:
             return False
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> LabelSelector:
+    """Return the selector of a JSON text; each reconcile of an object compares the selectors of all that may select it.
+
+    To parse them was half of the time of a reconcile with 300 of them.
+    """
+    given = json.loads(text)
+    return LabelSelector.parse(given) if isinstance(given, str) else LabelSelector.of(given)
