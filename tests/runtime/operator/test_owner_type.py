@@ -47,7 +47,7 @@ class OpenStatus(OwnerStatus):
 
 
 class Whole(CamelModel):
-    """A model of an object whose definition is of somebody else."""
+    """A model of an object whose definition another project has."""
 
     api_version: str
     kind: str
