@@ -24,7 +24,7 @@ from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.round_trips import assert_round_trips
 from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
-from ocf.testing.simulated_process import disturbed_client
+from ocf.testing.simulated_process import disturbed_call, disturbed_client
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 
@@ -51,6 +51,7 @@ __all__ = [
     "assert_quiet",
     "assert_round_trips",
     "crash_at_each_write",
+    "disturbed_call",
     "disturbed_client",
     "fake_workload_controllers",
     "lint_conditions",

@@ -16,7 +16,14 @@ from ocf.errors import ApiError, ConflictError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
 
-__all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProcess", "disturbed_client"]
+__all__ = [
+    "Disturbance",
+    "SimulatedCluster",
+    "SimulatedCrash",
+    "SimulatedProcess",
+    "disturbed_call",
+    "disturbed_client",
+]
 
 DesiredT = TypeVar("DesiredT")
 ObservedT = TypeVar("ObservedT")
@@ -167,6 +174,45 @@ def disturbed_client(cluster: Cluster, client: Client[DesiredT, ObservedT]) -> C
         client: The client; each call that applies or deletes is one write.
     """
     return _DisturbedClient(cluster, client) if isinstance(cluster, SimulatedProcess) else client
+
+
+async def disturbed_call(cluster: Cluster, name: str, send: Callable[[], Awaitable[T]]) -> T:
+    """Send a call to another system, which `crash_at_each_write` disturbs as a write.
+
+    It is for what an operator calls beside external resources, such as the scheduler that lets a worker retire. Calls
+    that change nothing, such as those of a poll, are not passed through it: a run ends once none is sent any more.
+
+    Args:
+        cluster: The cluster that the reconcile got; of any other one, the call is sent as it is.
+        name: What the report shows, the same in each run: `retire worker-1`.
+        send: Sends the call; it is not awaited where the process crashes before it, or the call is rejected.
+
+    Returns:
+        What the call returns.
+
+    Raises:
+        ServerError: If the call is rejected, or its answer is lost; a `ConflictError` for a conflict. Raise the error
+            of your client from it, where the operator expects one.
+
+    Example:
+        >>> from ocf_server import EmbeddedCluster
+        >>> from ocf.testing import crash_at_each_write, disturbed_call
+        >>> retired: list[str] = []
+        >>> async def new_cluster() -> Cluster:
+        ...     retired.clear()
+        ...     return EmbeddedCluster()
+        >>> async def reconcile(cluster: Cluster) -> None:
+        ...     async def send() -> None:
+        ...         retired.append("worker-1")
+        ...     if not retired:
+        ...         await disturbed_call(cluster, "retire worker-1", send)
+        >>> report = asyncio.run(crash_at_each_write(new_cluster, reconcile, external=lambda _: [*retired]))
+        >>> print(report.rows[1])
+        crash after write 1, update external/Call/retire worker-1: same
+    """
+    if not isinstance(cluster, SimulatedProcess):
+        return await send()
+    return await cluster.call(Request(Verb.UPDATE, GROUP, "Call", "", name), send)
 
 
 class _DisturbedClient(Client[DesiredT, ObservedT]):

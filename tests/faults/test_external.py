@@ -15,7 +15,7 @@ from ocf import component
 from ocf.component import finalize, reconciling
 from ocf.concepts.external import Client
 from ocf.errors import NotFoundError
-from ocf.testing import crash_at_each_write, disturbed_client
+from ocf.testing import crash_at_each_write, disturbed_call, disturbed_client
 from ocf.testing.simulated_process import Disturbance
 from tests.component.external.conftest import OWNER, Bucket, Buckets, Live, Shop, System
 
@@ -122,3 +122,56 @@ async def test_a_disturbed_write_or_call_makes_nothing_twice_and_leaves_nothing(
     calls = [str(one) for one in report.writes if one.api_version == "external"]
     # Created, changed and deleted, at each target.
     assert len(calls) == 3 * max(1, len(targets))
+
+
+@pytest.mark.parametrize(
+    ("stores_first", "doubled"),
+    [
+        pytest.param(True, set(), id="an intent is stored first, and the call is repeatable"),
+        pytest.param(
+            False,
+            {Disturbance.CRASH_AFTER, Disturbance.LOST_REPLY, Disturbance.CANCELLED},
+            id="what was called is known from its answer alone",
+        ),
+    ],
+)
+async def test_a_call_beside_external_resources_is_disturbed_as_a_write(
+    clock: VirtualClock, doubled: set[Disturbance], *, stores_first: bool
+) -> None:
+    retired: dict[int, list[str]] = {}
+
+    async def new_cluster() -> Cluster:
+        shop = await Shop.new(clock=clock)
+        retired[id(shop.cluster)] = []
+        made.append(shop.cluster)
+        return shop.cluster
+
+    async def reconcile(cluster: Cluster) -> None:
+        names = retired[id(made[-1])]
+
+        async def retire() -> None:
+            name = victim if stores_first else f"worker-{len(names)}"
+            names.extend([] if name in names else [name])
+
+        async with reconciling(await cluster.get(OWNER), cluster, clock=clock) as context:
+            victim = context.status.setdefault("victim", "worker-0")
+            if stores_first:
+                await context.write_status()
+            if "retired" not in context.status:
+                await disturbed_call(cluster, "retire", retire)
+                context.status["retired"] = True
+
+    made: list[Cluster] = []
+    report = await crash_at_each_write(
+        new_cluster, reconcile, external=lambda one: [*retired[id(one)]], disturbances=DISTURBANCES
+    )
+    (call,) = [number for number, one in enumerate(report.writes, 1) if one.api_version == "external"]
+    assert {row.disturbance for row in report.different if row.number == call} == doubled
+    assert doubled or not report.different
+
+
+async def test_a_call_without_a_simulated_process_is_sent_as_it_is(clock: VirtualClock) -> None:
+    async def send() -> str:
+        return "sent"
+
+    assert await disturbed_call((await Shop.new(clock=clock)).cluster, "retire", send) == "sent"
