@@ -48,7 +48,7 @@ class GroupSpec(CamelModel):
 
 
 class GroupStatus(OwnerStatus):
-    """Who belongs to the group, stored before anybody is started or ended."""
+    """Who belongs to the group, stored before a worker is started or ended."""
 
     workers: list[str] | None = None
     made: int | None = Field(default=None, description="How many workers were ever made; no name is used again.")

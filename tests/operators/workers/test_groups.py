@@ -186,7 +186,7 @@ def test_a_deletion_that_is_refused_asks_no_second_time(refusal: Callable[..., A
     in_virtual_time(scene, operated=False)
 
 
-def test_a_group_without_its_cluster_has_no_pods_and_asks_nobody() -> None:
+def test_a_group_without_its_cluster_has_no_pods_and_asks_no_scheduler() -> None:
     async def scene(world: World) -> None:
         await world.create(world.key("WorkerGroup", "extra"), spec={"cluster": "main", "image": "w:1", "replicas": 2})
         await asyncio.sleep(20)

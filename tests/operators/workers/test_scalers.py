@@ -151,7 +151,7 @@ def test_the_period_goes_on_while_the_component_fails() -> None:
     in_virtual_time(scene, operated=False)
 
 
-def test_a_group_keeps_its_workers_when_its_scaler_goes_until_somebody_says_otherwise() -> None:
+def test_a_group_keeps_its_workers_when_its_scaler_goes_until_a_user_changes_that() -> None:
     async def scene(world: World) -> None:
         await world.cluster_of()
         group = world.key("WorkerGroup", "main-a")

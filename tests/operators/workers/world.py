@@ -28,7 +28,7 @@ from tests.operators.world import World as BaseWorld
 if TYPE_CHECKING:
     from ocf.testing.http_stub import HttpStub
 
-__all__ = ["KINDS", "SETTINGS", "FakeSchedulers", "World", "in_virtual_time", "operators"]
+__all__ = ["KINDS", "SETTINGS", "FakeSchedulers", "World", "in_virtual_time", "operators", "unconnected"]
 
 KINDS: Final = (ComputeCluster, WorkerGroup, ComputeRun, GroupScaler)
 SETTINGS: Final = ControllerSettings(
@@ -39,7 +39,12 @@ SETTINGS: Final = ControllerSettings(
 
 def operators(connect: Connect) -> list[Operator[Any]]:
     """Return the operators of one process."""
-    return [clusters(), groups(connect), runs(), scalers(connect)]
+    return [runs(), clusters(), groups(connect), scalers(connect)]
+
+
+def unconnected() -> AbstractAsyncContextManager[ClientSession]:
+    """Open no session, for operators whose lifespan is not opened."""
+    raise AssertionError("no lifespan is opened here")
 
 
 @dataclass
@@ -52,6 +57,8 @@ class FakeSchedulers:
         chosen: Who was chosen, question by question.
         retired: How often each worker was asked to retire.
         answer: Replaces the answer of each question.
+        same: Whether the first of the workers is chosen always; otherwise each question has another answer, as the
+            load of workers has.
     """
 
     wanted: dict[str, int] = field(default_factory=dict)
@@ -60,6 +67,7 @@ class FakeSchedulers:
     retired: Counter[str] = field(default_factory=Counter)
     polls: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     answer: Any = None
+    same: bool = False
 
     def app(self) -> web.Application:
         made = web.Application()
@@ -73,10 +81,14 @@ class FakeSchedulers:
         return made
 
     def choose(self, workers: list[str]) -> str:
-        # Each question has another answer, as the load of workers has.
         self.questions.append(workers)
-        self.chosen.append(workers[len(self.chosen) % len(workers)])
+        self.chosen.append(workers[0 if self.same else len(self.chosen) % len(workers)])
         return self.chosen[-1]
+
+    def forget(self) -> None:
+        """Forget what was asked so far."""
+        for log in (self.questions, self.chosen, self.retired, self.polls):
+            log.clear()
 
     async def _choose(self, request: web.Request) -> web.Response:
         found = self.choose((await request.json())["workers"])
