@@ -15,7 +15,7 @@ from ocf.primitives import deployment
 from ocf.runtime.operator import Operator, OwnerType, spec_changed
 from tests.operators.workers.clusters import pods
 from tests.operators.workers.model import ComputeCluster, WorkerGroup
-from tests.operators.workers.scheduler import SCHEDULERS, Connect, SchedulerError, opening
+from tests.operators.workers.scheduler import SCHEDULERS, Connect, SchedulerError, Schedulers, opening
 
 __all__ = ["component_of", "groups"]
 
@@ -91,7 +91,7 @@ class _Resizing:
         try:
             await self._resize(is_asked=True)
             if self.leaving and not self.context.dry_run:
-                await self.context.values[SCHEDULERS].retire(*self._cluster, self.leaving)
+                await self._schedulers.retire(*self._cluster, self.leaving)
         except SchedulerError as error:
             return await self._without_answer(str(error))
         self.context.remove_condition(_WAITING)
@@ -119,7 +119,7 @@ class _Resizing:
         status, wanted = self.context.status, self.group.spec.replicas
         stored = status.setdefault("workers", [*self.existing])
         count = len(stored) if wanted is None else wanted
-        made = max(status.get("made", 0), *(_number(one) + 1 for one in (*self.existing, "-")))
+        made = max([status.get("made", 0), *(_number(one) + 1 for one in self.existing)])
         status["made"] = made + max(0, count - len(stored))
         await component.stored_names(
             self.context,
@@ -130,7 +130,14 @@ class _Resizing:
         )
 
     async def _choose(self, names: Sequence[str]) -> str:
-        return await self.context.values[SCHEDULERS].choose(*self._cluster, names)
+        return await self._schedulers.choose(*self._cluster, names)
+
+    @property
+    def _schedulers(self) -> Schedulers:
+        found = self.context.values.get(SCHEDULERS)
+        if found is None:
+            raise SchedulerError("the scheduler is not asked: no lifespan is open")
+        return found
 
     @property
     def _cluster(self) -> tuple[str, str]:

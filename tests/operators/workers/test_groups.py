@@ -10,8 +10,9 @@ import pytest
 
 from ocf.cluster import PatchOptions, PatchType, Subresource, Verb
 from ocf.objects import Manifest
-from ocf.testing import FaultyCluster, faults
-from tests.operators.workers.world import World, in_virtual_time
+from ocf.testing import FaultyCluster, OwnerEnv, VirtualClock, faults
+from ocf_server import EmbeddedCluster
+from tests.operators.workers.world import KINDS, World, in_virtual_time, operators, unconnected
 
 THREE: Final = ["main-a-0", "main-a-1", "main-a-2"]
 STATUS: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="user", subresource=Subresource.STATUS)
@@ -245,3 +246,20 @@ def test_what_another_client_does_to_a_worker_is_undone(change: Manifest | None)
         assert not world.schedulers.questions
 
     in_virtual_time(scene)
+
+
+async def test_without_a_lifespan_as_in_a_diff_no_scheduler_is_asked_and_no_worker_ends() -> None:
+    clock = VirtualClock()
+    cluster = EmbeddedCluster(namespaces=["town"], now=clock.now)
+    for kind in KINDS:
+        await cluster.apply(kind.definition(), field_manager="user")
+    world = World(cluster)
+    await world.cluster_of(a=3)
+    await world.scaler_of("main-a", minimum=1)
+    first, *others = operators(unconnected)
+    env = OwnerEnv(first, world.key("ComputeRun", "none"), cluster, clock, others=others)
+    await env.settle()
+    await world.edit(world.key("GroupScaler", "main-a"), {"spec": {"maximum": 2}})
+    await env.settle()
+    assert await world.names() == THREE
+    assert await world.reasons("WorkerGroup", "main-a") == {"Ready": "Healthy", "WaitingForScheduler": "NoAnswer"}
