@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeVar
@@ -10,7 +11,7 @@ from typing import Final, TypeVar
 import pytest
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
-from ocf.errors import ApiError
+from ocf.errors import ApiError, NotFoundError
 from ocf.testing import OwnerEnv, VirtualClock, crash_at_each_write, disturbed_call, roll_out
 from ocf.testing.simulated_process import Disturbance
 from ocf_server import EmbeddedCluster
@@ -209,3 +210,26 @@ async def test_each_worker_that_leaves_was_chosen_once_whichever_write_or_call_i
         assert len(stayed) == 1
         assert 2 <= len(world.schedulers.questions) <= 3
         assert {*world.schedulers.retired} == {*THREE} - {*stayed}
+
+
+async def test_the_result_is_stored_before_the_cluster_goes_and_stands_when_the_runner_is_tidied_away() -> None:
+    lives = Lives([run, succeed])
+
+    async def tidy(cluster: Cluster) -> None:
+        await lives.work(cluster)
+        world = lives.worlds[-1]
+        if not await world.names("ComputeCluster"):
+            with suppress(NotFoundError):
+                await cluster.delete(world.key("Pod", "night-runner"))
+
+    await crash_at_each_write(
+        lives.make,
+        lives.reconcile,
+        others=tidy,
+        clock=lives.clock,
+        disturbances=[Disturbance.CRASH_AFTER, *OTHERS],
+        max_reconciles=MOST,
+    )
+    for world in lives.worlds:
+        assert (await world.names("ComputeCluster"), await world.names("Pod")) == ([], [])
+        assert (await world.status("ComputeRun", "night"))["result"] == "Succeeded"
