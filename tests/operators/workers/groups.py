@@ -15,7 +15,7 @@ from ocf.primitives import deployment
 from ocf.runtime.operator import Operator, OwnerType, spec_changed
 from tests.operators.workers.clusters import pods
 from tests.operators.workers.model import ComputeCluster, WorkerGroup
-from tests.operators.workers.scheduler import SCHEDULERS, Connect, SchedulerError, Schedulers, opening
+from tests.operators.workers.scheduler import SCHEDULERS, Connect, SchedulerError, Schedulers, StillAskedError, opening
 
 __all__ = ["component_of", "groups"]
 
@@ -23,6 +23,7 @@ _CLUSTER: Final = (ComputeCluster.api_version, ComputeCluster.kind)
 _DEPLOYMENT: Final = ("apps/v1", "Deployment")
 _WAITING: Final = "WaitingForScheduler"
 _AGAIN: Final = timedelta(seconds=10)
+_SOON: Final = timedelta(seconds=1)
 
 
 def groups(connect: Connect) -> Operator[WorkerGroup]:
@@ -92,6 +93,9 @@ class _Resizing:
             await self._resize(is_asked=True)
             if self.leaving and not self.context.dry_run:
                 await self._schedulers.retire(*self._cluster, self.leaving)
+        except StillAskedError:
+            self.context.requeue_after(_SOON)
+            return False
         except SchedulerError as error:
             return await self._without_answer(str(error))
         self.context.remove_condition(_WAITING)

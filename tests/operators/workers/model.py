@@ -7,18 +7,7 @@ from pydantic import Field
 
 from ocf.runtime.crds import CamelModel, CustomResource, OwnerStatus, PrinterColumn
 
-__all__ = [
-    "ClusterSpec",
-    "ComputeCluster",
-    "ComputeRun",
-    "Count",
-    "GroupScaler",
-    "GroupSpec",
-    "Result",
-    "RunSpec",
-    "ScalerSpec",
-    "WorkerGroup",
-]
+__all__ = ["ComputeCluster", "ComputeRun", "GroupScaler", "Result", "ScalerSpec", "WorkerGroup"]
 
 GROUP: Final = "workers.example.com"
 Count = Annotated[int, Field(ge=0, le=500)]

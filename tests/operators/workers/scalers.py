@@ -12,13 +12,14 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import unstructured
 from ocf.runtime.operator import Operator, OwnerType, spec_changed
 from tests.operators.workers.model import GroupScaler, ScalerSpec, WorkerGroup
-from tests.operators.workers.scheduler import SCHEDULERS, Connect, SchedulerError, opening
+from tests.operators.workers.scheduler import SCHEDULERS, Connect, SchedulerError, StillAskedError, opening
 
 __all__ = ["component_of", "scalers"]
 
 _GROUP: Final = (WorkerGroup.api_version, WorkerGroup.kind)
 _ASKED: Final = "SchedulerAsked"
 _LOWERING: Final = "ScalingDown"
+_SOON: Final = timedelta(seconds=1)
 
 
 def scalers(connect: Connect) -> Operator[GroupScaler]:
@@ -73,6 +74,9 @@ async def _decided(spec: ScalerSpec, context: ReconcileContext, replicas: int, g
         return replicas
     try:
         found = await schedulers.desired(group["spec"]["cluster"], group["metadata"]["namespace"])
+    except StillAskedError:
+        context.requeue_after(_SOON)
+        return replicas
     except SchedulerError as error:
         context.set_condition(_ASKED, status="False", reason="NoAnswer", message=str(error))
         return replicas

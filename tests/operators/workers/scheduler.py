@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from asyncio import Task, TaskGroup
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -13,14 +15,19 @@ from ocf.component import ContextKey
 from ocf.errors import OcfError
 from ocf.runtime.operator import Process
 
-__all__ = ["SCHEDULERS", "Connect", "HttpSchedulers", "SchedulerError", "Schedulers", "opening", "scheduler_name"]
+__all__ = ["SCHEDULERS", "Connect", "SchedulerError", "Schedulers", "StillAskedError", "opening", "scheduler_name"]
 
 TIME_LIMIT: Final = 5.0
+MOMENT: Final = 0.2
 Connect: TypeAlias = Callable[[], AbstractAsyncContextManager[ClientSession]]
 
 
 class SchedulerError(OcfError):
     """A scheduler has not answered, or not what it was asked."""
+
+
+class StillAskedError(SchedulerError):
+    """A scheduler has not answered yet; the next reconcile with the same question gets the answer."""
 
 
 class Schedulers(Protocol):
@@ -52,18 +59,30 @@ def opening(connect: Connect) -> Callable[[Process], AbstractAsyncContextManager
 
     @asynccontextmanager
     async def lifespan(process: Process) -> AsyncIterator[None]:
-        async with connect() as session:
-            process.values[SCHEDULERS] = HttpSchedulers(session)
+        async with connect() as session, TaskGroup() as tasks:
+            process.values[SCHEDULERS] = schedulers = HttpSchedulers(session, tasks)
             yield
+            schedulers.close()
 
     return lifespan
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSchedulers:
-    """The schedulers behind their Services."""
+    """The schedulers behind their Services; one that hangs holds up no reconcile of others.
+
+    Args:
+        tasks: Each question is a task of its own, for whose answer a reconcile waits for a moment only.
+    """
 
     session: ClientSession
+    tasks: TaskGroup
+    _asked: dict[str, tuple[object, Task[Any]]] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """Give up the questions that have no answer yet."""
+        for _, task in self._asked.values():
+            task.cancel()
 
     async def choose(self, cluster: str, namespace: str, workers: Sequence[str]) -> str:
         found = await self._ask("POST", cluster, namespace, "choose", {"workers": [*workers]})
@@ -84,12 +103,29 @@ class HttpSchedulers:
 
     async def _ask(self, method: str, cluster: str, namespace: str, path: str, body: object = None) -> Any:
         url = f"http://{scheduler_name(cluster)}.{namespace}/{path}"
+        question, task = self._asked.get(url, (None, None))
+        if task is None or question != body:
+            if task is not None:
+                task.cancel()
+            task = self.tasks.create_task(self._send(method, url, body))
+            self._asked[url] = (body, task)
+            await asyncio.wait([task], timeout=MOMENT)
+        if not task.done():
+            raise StillAskedError(f"{url}: no answer yet")
+        del self._asked[url]
+        found = task.result()
+        if isinstance(found, SchedulerError):
+            raise found
+        return found
+
+    async def _send(self, method: str, url: str, body: object) -> Any:
+        """Return the answer, or the error: one that is raised would end all tasks of the group."""
         try:
             limit = ClientTimeout(total=TIME_LIMIT)
             async with self.session.request(method, url, json=body, timeout=limit) as answer:
                 answer.raise_for_status()
                 return await answer.json()
-        except TimeoutError as error:
-            raise SchedulerError(f"{url}: no answer within {TIME_LIMIT:g} s") from error
+        except TimeoutError:
+            return SchedulerError(f"{url}: no answer within {TIME_LIMIT:g} s")
         except (ClientError, ValueError) as error:
-            raise SchedulerError(f"{url}: {getattr(error, 'status', type(error).__name__)}") from error
+            return SchedulerError(f"{url}: {getattr(error, 'status', type(error).__name__)}")

@@ -207,22 +207,25 @@ def test_a_number_that_a_user_sets_in_a_scaled_group_is_set_back() -> None:
     in_virtual_time(scene)
 
 
-def test_a_scheduler_that_hangs_delays_no_other_scaler() -> None:
+def test_schedulers_that_hang_delay_no_other_scaler() -> None:
     async def scene(world: World) -> None:
         assert world.stub is not None
-        names = [f"main-{number}" for number in range(12)]
-        for name in names:
-            await world.cluster_of(name, a=1)
+        hanging, healthy = [[f"{kind}-{number}" for number in range(20)] for kind in ("hanging", "healthy")]
+        for name in (*hanging, *healthy):
+            spec = {"cluster": name, "image": "w:1", "replicas": 0}
+            await world.create(world.key("WorkerGroup", f"{name}-a"), spec=spec)
             await world.scaler_of(f"{name}-a")
-            world.schedulers.wanted[name] = 1
-        world.stub.hang(world.host("main-0"))
+        for name in hanging:
+            world.stub.hang(world.host(name))
         await asyncio.sleep(60)
-        for name in names:
-            world.schedulers.polls[name].clear()
+        world.schedulers.forget()
         await asyncio.sleep(300)
-        for name in names[1:]:
-            gaps = [later - earlier for earlier, later in pairwise(world.schedulers.polls[name])]
-            assert len(gaps) >= 28
-            assert max(gaps) < 12
+        for name in healthy:
+            polls = world.schedulers.polls[name]
+            assert len(polls) >= 28
+            assert max(later - earlier for earlier, later in pairwise(polls)) < 12
+        for name in hanging:
+            condition = (await world.conditions("GroupScaler", f"{name}-a"))["SchedulerAsked"]
+            assert condition["message"].endswith("no answer within 5 s")
 
     in_virtual_time(scene)
