@@ -150,6 +150,41 @@ def test_a_scheduler_that_gives_no_answer_for_too_long_is_not_asked(silence: Cal
     in_virtual_time(scene)
 
 
+@pytest.mark.parametrize("delay", [0.1, 0.5, 3])
+def test_a_scheduler_that_answers_slowly_is_asked_once_for_each_answer(delay: float) -> None:
+    async def scene(world: World) -> None:
+        await world.cluster_of(a=3)
+        await asyncio.sleep(30)
+        world.schedulers.delay = delay
+        await world.regroup(a=1)
+        await asyncio.sleep(30)
+        assert world.schedulers.questions == [THREE, ["main-a-1", "main-a-2"]]
+        assert world.schedulers.retired == {"main-a-0": 1, "main-a-2": 1}
+        assert await world.names() == ["main-a-1"]
+        assert await world.reasons("WorkerGroup", "main-a") == {"Ready": "Healthy"}
+
+    in_virtual_time(scene)
+
+
+def test_schedulers_that_hang_delay_no_other_group() -> None:
+    async def scene(world: World) -> None:
+        assert world.stub is not None
+        names = [f"other-{number}" for number in range(20)]
+        for name in (*names, "main"):
+            await world.cluster_of(name, a=2)
+        await asyncio.sleep(60)
+        for name in names:
+            world.stub.hang(world.host(name))
+            await world.regroup(name, a=1)
+        await asyncio.sleep(1)
+        await world.regroup(a=1)
+        await asyncio.sleep(4)
+        assert [name for name in await world.names() if name.startswith("main")] == ["main-a-1"]
+        assert len(await world.names()) == 2 * len(names) + 1
+
+    in_virtual_time(scene)
+
+
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_a_lost_answer_ends_no_second_worker(times: int) -> None:
     """An answer to a question is lost with nothing done; one about a worker that retires leaves it retired."""

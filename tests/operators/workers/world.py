@@ -57,6 +57,7 @@ class FakeSchedulers:
         chosen: Who was chosen, question by question.
         retired: How often each worker was asked to retire.
         answer: Replaces the answer of each question.
+        delay: How many seconds an answer takes.
         same: Whether the first of the workers is chosen always; otherwise each question has another answer, as the
             load of workers has.
     """
@@ -67,6 +68,7 @@ class FakeSchedulers:
     retired: Counter[str] = field(default_factory=Counter)
     polls: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     answer: Any = None
+    delay: float = 0
     same: bool = False
 
     def app(self) -> web.Application:
@@ -92,16 +94,20 @@ class FakeSchedulers:
 
     async def _choose(self, request: web.Request) -> web.Response:
         found = self.choose((await request.json())["workers"])
-        return web.json_response(found if self.answer is None else self.answer)
+        return await self._answer(found)
 
     async def _retire(self, request: web.Request) -> web.Response:
         self.retired.update((await request.json())["workers"])
-        return web.json_response([])
+        return await self._answer([])
 
     async def _desired(self, request: web.Request) -> web.Response:
         cluster = request.host.partition(".")[0].removesuffix("-scheduler")
         self.polls[cluster].append(asyncio.get_running_loop().time())
-        return web.json_response(self.wanted.get(cluster, 0) if self.answer is None else self.answer)
+        return await self._answer(self.wanted.get(cluster, 0))
+
+    async def _answer(self, found: object) -> web.Response:
+        await asyncio.sleep(self.delay)
+        return web.json_response(found if self.answer is None else self.answer)
 
 
 @dataclass
