@@ -363,8 +363,9 @@ class Builder:
                 built = self._built(given, options)
                 made = built.at_each_target() if isinstance(built, ExternalResource) else [built]
                 if not made:
-                    # The last target has left: the resource is deleted there.
-                    made, options = [built], replace(options, lifecycle=Lifecycle.DELETED)  # noqa: PLW2901
+                    # The last target has left: the resource is deleted there, unless it stays.
+                    left = Lifecycle.DELETED if options.lifecycle is Lifecycle.MANAGED else options.lifecycle
+                    made, options = [built], replace(options, lifecycle=left)  # noqa: PLW2901
                 options = replace(options, adopt=adopt) if adopt else options  # noqa: PLW2901 (with the default)
                 found = [Registration.of(one, options) for one in made]
             except BuildError as error:

@@ -164,7 +164,7 @@ class Component:
                     return self._staged(context, before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), [])
                 entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
                 skipped = await left_out(entries, self._new_run(context))
-                outside = [entry for entry in self.external if entry.options.lifecycle in _REACHED]
+                outside = [one for one in self.external if one.options.lifecycle in _REACHED and not one.is_nowhere]
                 entries = sorted([*(one for one in entries if one.identity not in skipped), *outside], key=_place)
                 run = self._new_run(context, await self._scale_targets(skipped))
                 if self.suspended or before.previous.reason in SUSPENSION_REASONS:

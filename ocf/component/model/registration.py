@@ -183,6 +183,11 @@ class Registration:
         return [path for path, source in self.generated.items() if source not in left_out]
 
     @property
+    def is_nowhere(self) -> bool:
+        """Whether it is an external resource without a target."""
+        return self.external is not None and self.external.targets == ()
+
+    @property
     def lifecycle(self) -> Lifecycle:
         """What the component does with its object."""
         return self.options.lifecycle

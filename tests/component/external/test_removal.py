@@ -252,7 +252,10 @@ def test_an_orphaned_resource_stays_and_is_forgotten() -> None:
 
 @pytest.mark.parametrize("how", ["orphan_when", "read_only"])
 @pytest.mark.parametrize("deleted", [False, True])
-def test_what_stays_at_its_targets_stays_at_those_that_leave_at_the_same_time(how: str, deleted: bool) -> None:
+@pytest.mark.parametrize("staying", [["eu"], []], ids=["one stays", "the last one leaves"])
+def test_what_stays_at_its_targets_stays_at_those_that_leave_at_the_same_time(
+    how: str, deleted: bool, staying: list[str]
+) -> None:
     async def check(shop: Shop) -> None:
         targets = ["eu", "us"]
         options: dict[str, Any] = {}
@@ -263,7 +266,7 @@ def test_what_stays_at_its_targets_stays_at_those_that_leave_at_the_same_time(ho
 
         shop.declare = declare
         await shop.reconcile()
-        targets.remove("us")
+        targets[:] = staying
         options[how] = True
         if deleted and how == "orphan_when":
             await shop.cluster.delete(OWNER)
