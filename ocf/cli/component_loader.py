@@ -187,7 +187,7 @@ async def components_of(
         function: Takes the owner, the owner and the context of a reconcile, or nothing; it may be a coroutine function.
         context: The context; None only if the function does not take it.
     """
-    from ocf.runtime.operator.callbacks import required_parameters
+    from ocf.lazy_types.signatures import required_parameters
 
     call = f"{target} for {owner_name(owner)}"
     given = (_owner_argument(function, owner, call), context)[: required_parameters(function)]

@@ -91,7 +91,7 @@ class ComponentSource:
     @property
     def takes_owner(self) -> bool:
         """Whether the components are those of an owner; otherwise the function returns them in every state."""
-        from ocf.runtime.operator.callbacks import required_parameters
+        from ocf.lazy_types.signatures import required_parameters
 
         return self.function is None or required_parameters(self.function) > 0
 

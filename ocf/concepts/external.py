@@ -13,6 +13,7 @@ from ocf.concepts.data import AuthorCode, Data
 from ocf.concepts.resource import DataRead
 from ocf.concepts.status import AliveStatus, GuardStatus, StatusReport
 from ocf.errors import HandlerError
+from ocf.lazy_types.signatures import required_parameters
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["GROUP", "Client", "ExternalResource", "Identity", "form_of", "values_of"]
@@ -120,6 +121,7 @@ class ExternalResource(Generic[DesiredT, ObservedT]):
         suspended: The desired state while the component is suspended; None leaves the resource as it is.
         targets: The targets at which it is, each with a registration of its own; None for one without a name.
         target: The target of this registration.
+        guard: Whether it may be reconciled now; one that requires an argument gets the target.
     """
 
     client: Client[DesiredT, ObservedT]
@@ -128,7 +130,7 @@ class ExternalResource(Generic[DesiredT, ObservedT]):
     suspended: DesiredT | Callable[[], DesiredT] | None = None
     targets: tuple[str, ...] | None = None
     target: str = ""
-    guard: Callable[[], StatusReport[GuardStatus]] | None = None
+    guard: Callable[..., StatusReport[GuardStatus]] | None = None
     extractions: tuple[tuple[Data[Any], Callable[[ObservedT], Any]], ...] = ()
     reads: tuple[DataRead, ...] = ()
 
@@ -169,7 +171,7 @@ class ExternalResource(Generic[DesiredT, ObservedT]):
             return StatusReport(GuardStatus.UNBLOCKED)
         code = AuthorCode(self.identity)
         with code.raising(lambda error: HandlerError(f"guard: {code.error_text(error)}")):
-            report: object = self.guard()
+            report: object = self.guard(self.target) if required_parameters(self.guard) else self.guard()
         if not isinstance(report, StatusReport) or report.status not in tuple(GuardStatus):
             raise HandlerError(f"guard must return a StatusReport of a GuardStatus, got {type(report).__name__}")
         return report

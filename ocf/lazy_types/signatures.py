@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["annotated_names", "signature_of"]
+__all__ = ["annotated_names", "required_parameters", "signature_of"]
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -29,6 +29,16 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
         return inspect.signature(function, annotation_format=Format.FORWARDREF)
     return inspect.signature(function)
+
+
+def required_parameters(function: Callable[..., Any]) -> int:
+    """Return the number of required positional parameters of a function; 1 if its signature is unknown."""
+    try:
+        parameters = signature_of(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in kinds and one.default is inspect.Parameter.empty for one in parameters)
 
 
 def annotated_names(kind: type) -> Iterable[str]:

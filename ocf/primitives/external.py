@@ -90,7 +90,7 @@ class Builder(DataReader, Generic[DesiredT, ObservedT]):
         self._desired = desired
         self._suspended: DesiredT | Callable[[], DesiredT] | None = None
         self._targets: tuple[str, ...] | None = None
-        self._guard: Callable[[], StatusReport[GuardStatus]] | None = None
+        self._guard: Callable[..., StatusReport[GuardStatus]] | None = None
         self._extractions: list[tuple[Data[Any], Callable[[ObservedT], Any]]] = []
         self._reads = []
 
@@ -115,11 +115,14 @@ class Builder(DataReader, Generic[DesiredT, ObservedT]):
         self._suspended = desired
         return self
 
-    def with_guard(self, guard: Callable[[], StatusReport[GuardStatus]] | None) -> Self:
+    def with_guard(
+        self, guard: Callable[[], StatusReport[GuardStatus]] | Callable[[str], StatusReport[GuardStatus]] | None
+    ) -> Self:
         """Set the guard, which can block the resource and all resources registered after it.
 
         Args:
-            guard: Called once all required data is extracted; None clears it.
+            guard: Called once all required data is extracted; None clears it. With an argument it is called for each
+                target, and blocks the resource at that target alone.
         """
         self._guard = guard
         return self

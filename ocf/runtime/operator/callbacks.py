@@ -10,14 +10,14 @@ from ocf.component import CleanupPending, Component
 from ocf.component.external.records import FIELD, REMEDY
 from ocf.component.parallel import reject_duplicates
 from ocf.errors import ConfigError
-from ocf.lazy_types.signatures import signature_of
+from ocf.lazy_types.signatures import required_parameters
 
 if TYPE_CHECKING:
     from ocf.component import ReconcileContext
     from ocf.runtime.operator.owner_type import OwnerType
     from ocf.runtime.operator.types import Cleanup, Components, ReconcileOutcome, Report
 
-__all__ = ["Callbacks", "required_parameters", "takes_context"]
+__all__ = ["Callbacks", "takes_context"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
@@ -111,13 +111,3 @@ class Callbacks(Generic[O]):
 def takes_context(function: Callable[..., Any]) -> bool:
     """Return whether a function that returns components takes the context of a reconcile after the owner."""
     return required_parameters(function) >= _BOTH
-
-
-def required_parameters(function: Callable[..., Any]) -> int:
-    """Return the number of required positional parameters of a function; 1 if its signature is unknown."""
-    try:
-        parameters = signature_of(function).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in kinds and one.default is inspect.Parameter.empty for one in parameters)

@@ -14,8 +14,8 @@ from ocf.cluster import Cluster, WatchEvent
 from ocf.component.author_code import is_cancelled
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ConfigError, ServerError, TooManyRequestsError
+from ocf.lazy_types.signatures import required_parameters
 from ocf.objects import Manifest
-from ocf.runtime.operator.callbacks import required_parameters
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from ocf import component
 from ocf.component import Component, Reason
+from ocf.concepts import GuardStatus, StatusReport
 from ocf.errors import NotFoundError, ProviderUnavailableError
 from ocf.objects import ObjectKey
 from ocf.primitives import external
@@ -103,6 +104,34 @@ class World:
         conditions = (await self.owner(name))["status"]["conditions"]
         found: Manifest = next(one for one in conditions if one["type"] == "Ready")
         return found
+
+
+@pytest.mark.parametrize(
+    ("open_at", "made", "reason"),
+    [
+        pytest.param(["eu", "us"], ["eu", "us"], "Healthy", id="at each"),
+        pytest.param(["us"], ["us"], "Blocked", id="at one"),
+        pytest.param([], [], "Blocked", id="at none"),
+    ],
+)
+def test_a_guard_with_an_argument_blocks_the_targets_for_which_it_says_so(
+    open_at: list[str], made: list[str], reason: str
+) -> None:
+    async def check(shop: Shop) -> None:
+        def ready_at(target: str) -> StatusReport[GuardStatus]:
+            is_open = target in open_at
+            return StatusReport(GuardStatus.UNBLOCKED if is_open else GuardStatus.BLOCKED, f"no folder at {target}")
+
+        bucket = shop.builder().with_targets("eu", "us").with_guard(ready_at)
+        declared = component.Builder("web", owner=OWNER).with_resource(bucket).build()
+        shop.declare = lambda: declared
+        condition = (await shop.result()).condition
+        assert (sorted(target for target, _ in shop.system.buckets), condition.reason) == (made, reason)
+        assert {call.partition("@")[2] for call in shop.system.calls} == {*made}
+        missing = [one for one in ("eu", "us") if one not in made]
+        assert all(f"no folder at {one}" in condition.message for one in missing[:1])
+
+    run(check)
 
 
 @pytest.mark.promise("external-targets")
