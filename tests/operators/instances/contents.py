@@ -58,6 +58,8 @@ _FOLDER: Final = (API_VERSION, Folder.kind)
 _TEXT: Final = Data[str]("content")
 _PASSWORD: Final = Data[str]("password")
 _PLACED: Final = "Placed"
+# Only what somebody has put into a server in place of a thing blocks it unwatched.
+_POLL: Final = timedelta(minutes=1)
 
 
 def _relation(kind: str) -> Relation:
@@ -217,7 +219,8 @@ def _ends(live: Manifest) -> bool:
 
 
 def _builder(owner: Content, client: external.Client[Any, Any]) -> component.Builder:
-    return component.Builder("content", owner=owner.key).with_prune(external=[client], while_blocked=True)
+    builder = component.Builder("content", owner=owner.key).with_prune(external=[client], while_blocked=True)
+    return builder.with_poll_interval(_POLL)
 
 
 def _resync(owner: Content) -> timedelta:
