@@ -75,7 +75,8 @@ class Places:
 
     Args:
         targets: The instances in which it is to be.
-        servers: The servers of these, and of those in which it is still; None for one that cannot be called now.
+        servers: The servers of these, and of those in which it is still; None for one without credentials. One that
+            is missing was never ready, or is gone.
         folder: The folder of a dashboard; None if it has none, or that does not exist.
     """
 
@@ -201,10 +202,11 @@ async def _places(owner: Content, context: ReconcileContext, relation: Relation)
         if live is None:
             continue
         instance = Instance.model_validate(live)
-        server = await server_of(instance, context)
-        # A server of ours ends with its instance; one of others that cannot be called any more is given up then.
-        if not _ends(live) or (server is not None and instance.spec.external is not None):
-            servers[place] = server if instance.status is not None and instance.status.url else None
+        server, was_ready = await server_of(instance, context), instance.status is not None and instance.status.url
+        # Nothing is where a server was never ready. One of ours ends with its instance, and one of others is given up
+        # with an instance whose credentials are gone.
+        if was_ready and (not _ends(live) or (server is not None and instance.spec.external is not None)):
+            servers[place] = server
     return Places(targets, servers, folder)
 
 

@@ -128,8 +128,7 @@ class Things(external.Client[DesiredT, LiveT], Generic[DesiredT, LiveT]):
     """Things of one kind in servers, each with a uid that its owner has chosen.
 
     Args:
-        servers: The servers by target. None is one that cannot be reached now, and one that is missing is gone, with
-            all that was in it.
+        servers: The servers by target. None is one without credentials, and in one that is missing is nothing.
         session: The HTTP session of the process; None in a command, which opens one for each call.
     """
 

@@ -18,6 +18,7 @@ from ocf_server import EmbeddedCluster
 from tests.operators.instances.model import API_VERSION, Dashboard, Folder, Instance, Source
 from tests.operators.instances.operator import panels
 from tests.operators.world import World
+from tests.support import eventually
 
 __all__ = ["BOARD", "KINDS", "FakeServers", "Panels", "in_virtual_time"]
 
@@ -177,6 +178,15 @@ class Panels:
         """Return the dashboards by server."""
         hosts = sorted({host for host, kind, _ in self.servers.things if kind == "dashboards"})
         return {host: sorted(self.servers.at(host, "dashboards")) for host in hosts}
+
+    async def until(self, things: dict[str, list[str]], host: str) -> None:
+        """Wait until a server has exactly these things, by kind."""
+
+        async def found() -> dict[str, list[str]]:
+            kinds = {kind for where, kind, _ in self.servers.things if where == host}
+            return {kind: sorted(self.servers.at(host, kind)) for kind in kinds}
+
+        await eventually(found, lambda seen: seen == things)
 
     async def gone(self, kind: str, name: str) -> bool:
         """Return whether an object of ours does not exist."""
