@@ -398,7 +398,8 @@ class ExternalApplier:
     async def _waiting(self, held: Held, digest: str) -> ResourceOutcome:
         """Return the outcome while there is no answer; what was observed before still counts for other resources."""
         record = self.record
-        if self._resource.extractions and self._known.observed is not None and record is not None:
+        was_read = self._entry.options.lifecycle is Lifecycle.READ_ONLY and self._known.observed is not None
+        if self._resource.extractions and self._known.observed is not None and (was_read or record is not None):
             await self._run.extract(self._entry, self._known.observed)
         if not held.failing and self._known.problem:
             # A resource that has failed is failing until a call succeeds.
@@ -406,7 +407,7 @@ class ExternalApplier:
         if held.failing:
             status = AliveStatus.FAILING
             self._run.reporter.attempted(self._entry, None, Why.FAILED)
-        elif record is not None and record.applied == digest:
+        elif was_read or (record is not None and record.applied == digest):
             # It was in sync when it was observed last; that it is read again changes nothing.
             status = AliveStatus.HEALTHY
         else:

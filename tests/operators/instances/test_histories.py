@@ -45,8 +45,8 @@ async def take(world: Panels, step: str, one: int, number: int) -> None:
     """Let something happen; nothing does to what does not exist."""
     host, board, folder = HOSTS[one % 2], f"b{one}", f"f{one % 2}"
     changes: dict[str, tuple[str, str, Manifest]] = {
-        "select": ("Dashboard", board, {"instances": selector(number)}),
-        "select folder": ("Folder", folder, {"instances": selector(number)}),
+        "select": ("Dashboard", board, {"instances": selector(number % len(REGIONS))}),
+        "select folder": ("Folder", folder, {"instances": selector(number % len(REGIONS))}),
         "folder": ("Dashboard", board, {"folder": FOLDERS[number % len(FOLDERS)]}),
         "content": ("Dashboard", board, {"inline": f"[{number}]"}),
         "uid": ("Dashboard", board, {"uid": f"{board}-{number}"}),
@@ -63,7 +63,7 @@ async def take(world: Panels, step: str, one: int, number: int) -> None:
         elif step in deleted:
             await world.world.cluster.delete(deleted[step])
         elif step == "label":
-            await world.label(host, region=REGIONS[number])
+            await world.label(host, region=REGIONS[number % len(REGIONS)])
         elif step == "make":
             await make_missing(world)
         else:
