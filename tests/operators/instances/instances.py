@@ -21,12 +21,13 @@ __all__ = ["CONTENT_KINDS", "SECRET", "SESSION", "instance_component", "instance
 
 SECRET: Final = ("v1", "Secret")
 SESSION: Final = ContextKey[ClientSession]("session")
-CONTENT_KINDS: Final = [(API_VERSION, kind.kind) for kind in (Folder, Source, Dashboard)]
+CONTENT_KINDS: Final = tuple((API_VERSION, kind.kind) for kind in (Folder, Source, Dashboard))
 _SERVER: Final = ContextKey[Server | None]("server")
 _LOGIN: Final = Data[str]("login")
 _PORT: Final = 3000
 _HEALTH_PERIOD: Final = timedelta(minutes=10)
 _POLL: Final = timedelta(minutes=1)
+_UNDER_WAY: Final = timedelta(seconds=5)
 _SHOWN: Final = 3
 
 
@@ -105,10 +106,14 @@ def _report(context: ReconcileContext, instance: Instance, outcome: ReconcileOut
         context.status["url"] = url
 
 
-async def _emptied(instance: Instance, _: ReconcileContext, cluster: Cluster) -> CleanupPending | None:
+async def _emptied(instance: Instance, context: ReconcileContext, cluster: Cluster) -> CleanupPending | None:
     """Keep an instance until nothing is in its server any more, unless the server goes with it."""
     if instance.spec.deployed is not None:
         return None
+    # A reconcile that had selected the instance before may not have recorded yet what it puts into the server.
+    rest = (instance.metadata.deletion_timestamp or context.now) + _UNDER_WAY - context.now
+    if rest > timedelta(0):
+        return CleanupPending(rest, "what is being put into the server is awaited")
     place = f"{instance.metadata.namespace}/{instance.metadata.name}"
     held = []
     for kind in CONTENT_KINDS:

@@ -156,6 +156,22 @@ def test_an_instance_is_deleted_once_nothing_is_in_its_server() -> None:
     in_virtual_time(scene)
 
 
+@pytest.mark.parametrize("turns", [0, 20, 60, 120])
+def test_what_is_being_made_while_its_instance_is_deleted_does_not_stay_in_the_server(turns: int) -> None:
+    """The owner's reconcile may have selected the instance before that was deleted, and record it only after that."""
+
+    async def scene(world: Panels) -> None:
+        await asyncio.sleep(5)
+        await world.board("new")
+        for _ in range(turns):
+            await asyncio.sleep(0)  # a turn of the event loop
+        await world.world.cluster.delete(world.key("Instance", "us"))
+        await asyncio.sleep(60)
+        assert (world.boards(), await world.gone("Instance", "us")) == ({"eu": ["new"]}, True)
+
+    in_virtual_time(scene)
+
+
 def test_instances_of_other_namespaces_are_selected_if_the_thing_says_so() -> None:
     async def scene(world: Panels) -> None:
         await world.server("hq", "village", region="eu")
