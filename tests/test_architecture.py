@@ -13,7 +13,6 @@ import pytest
 TEST_ONLY = ("ocf_server", "ocf.testing")
 BY_KIND_ALONE = {
     ("ocf/runtime/admission/conversion_review.py", "seen[1] != resource.kind"): "the group is compared before it",
-    ("ocf/runtime/operator/callbacks.py", "one.kind in kinds"): "the kind of a parameter",
     ("ocf/runtime/rbac/escalation.py", "entry.key.kind == 'Role'"): "of the RBAC group only",
     ("ocf/runtime/rbac/escalation.py", "entry.key.kind in _BINDINGS"): "of the RBAC group only",
     ("ocf/runtime/rbac/escalation.py", "entry.key.kind in _ROLES"): "of the RBAC group only",

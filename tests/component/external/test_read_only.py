@@ -29,7 +29,7 @@ COPY = ObjectKey("v1", "ConfigMap", "copy", "town")
 
 
 class World:
-    """An owner whose ConfigMap has the region of a bucket that somebody else has made."""
+    """An owner whose ConfigMap has the region of a bucket that another system has made."""
 
     def __init__(self, targets: tuple[str, ...] = (), *, absent: str = "") -> None:
         self.system = System()

@@ -58,7 +58,7 @@ _FOLDER: Final = (API_VERSION, Folder.kind)
 _TEXT: Final = Data[str]("content")
 _PASSWORD: Final = Data[str]("password")
 _PLACED: Final = "Placed"
-# Only what somebody has put into a server in place of a thing blocks it unwatched.
+# What another client has put into a server in place of a thing blocks it, and is not watched.
 _POLL: Final = timedelta(minutes=1)
 
 

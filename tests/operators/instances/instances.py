@@ -1,4 +1,4 @@
-"""The operator of instances: servers that it deploys, and servers that somebody else runs."""
+"""The operator of instances: servers that it deploys, and external ones."""
 
 from __future__ import annotations
 

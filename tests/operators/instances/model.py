@@ -52,7 +52,7 @@ class Deployed(CamelModel):
 
 
 class External(CamelModel):
-    """A server that somebody else runs."""
+    """A server that the user runs outside of the operator."""
 
     secret_name: str = Field(description="A Secret with the entries url, user and password.")
 
@@ -81,7 +81,7 @@ class Instance(CustomResource[InstanceSpec, InstanceStatus], group=_GROUP, versi
 
     @property
     def service_url(self) -> str | None:
-        """Where a server in the cluster is; None for one of somebody else, whose Secret has the URL."""
+        """Where a server in the cluster is; None for an external one, whose Secret has the URL."""
         return f"http://{self.metadata.name}.{self.metadata.namespace}.svc:3000" if self.spec.deployed else None
 
 

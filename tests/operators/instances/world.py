@@ -148,7 +148,7 @@ class Panels:
         return await self.make("Dashboard", name, namespace, **{"uid": name, **content, **spec})
 
     async def server(self, host: str, namespace: str = "", **labels: str) -> None:
-        """Create an instance for a server of somebody else."""
+        """Create an instance for an external server."""
         entries = {"url": f"http://{host}", "user": "admin", "password": _PASSWORD}
         where = namespace or self.home
         await self.world.create(ObjectKey("v1", "Secret", host, where), stringData=entries)
