@@ -145,6 +145,7 @@ FILLED: Final = {
 }
 
 
+@pytest.mark.promise("external-once")
 @pytest.mark.parametrize(
     ("prepare", "begin", "end"),
     [

@@ -296,6 +296,46 @@ def test_an_instance_that_moves_to_another_server_has_everything_there_at_once()
     in_virtual_time(scene)
 
 
+def test_an_instance_that_moves_takes_nothing_that_is_in_the_other_server() -> None:
+    async def scene(world: Panels) -> None:
+        await world.board("all")
+        await asyncio.sleep(5)
+        theirs = {"folder": None, "content": "[]", "owner": "theirs"}
+        world.servers.things["new", "dashboards", "all"] = {**theirs}
+        await world.world.edit(secret("us"), {"stringData": {"url": "http://new"}})
+        await asyncio.sleep(RESYNC * 2)
+        assert world.servers.things["new", "dashboards", "all"] == theirs
+        assert (await world.condition("Dashboard", "all"))[0] == "False"
+        del world.servers.things["new", "dashboards", "all"]
+        await asyncio.sleep(RESYNC)
+        assert world.servers.things["new", "dashboards", "all"]["content"] == BOARD
+        assert (await world.condition("Dashboard", "all"))[1] == "Healthy"
+
+    in_virtual_time(scene)
+
+
+def test_an_instance_may_become_an_external_one() -> None:
+    async def scene(world: Panels) -> None:
+        cluster = world.world.cluster
+        await world.make("Instance", "own", deployed={})
+        await asyncio.sleep(5)
+        await roll_out(cluster)
+        world.servers.logins["own.town.svc:3000"] = await world.password("own")
+        await world.board("all")
+        await asyncio.sleep(15)
+        assert world.boards()["own.town.svc:3000"] == ["all"]
+        entries = {"url": "http://theirs/", "user": "admin", "password": "sesame"}
+        await world.world.create(secret("theirs"), stringData=entries)
+        await world.change("Instance", "own", deployed=None, external={"secretName": "theirs"})
+        await asyncio.sleep(30)
+        assert world.boards()["theirs"] == ["all"]
+        for kind in (("apps/v1", "Deployment"), ("v1", "Service")):
+            assert not (await cluster.list(*kind, ListOptions(namespace="town"))).items
+        assert not await world.world.found(secret("own-login"))
+
+    in_virtual_time(scene)
+
+
 def test_wrong_credentials_are_shown_and_what_waits_for_them_goes_on_with_the_right_ones() -> None:
     async def scene(world: Panels) -> None:
         world.servers.logins["us"] = "changed"

@@ -136,6 +136,7 @@ def no_session() -> None:
     raise AssertionError("a preview has opened a session")
 
 
+@pytest.mark.promise("external-preview")
 @pytest.mark.parametrize(
     ("kind", "spec", "data", "external"),
     [

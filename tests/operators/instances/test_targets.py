@@ -24,6 +24,7 @@ def unanswered(world: Panels, host: str) -> int:
     return sum(one.host == host for one in world.stub.requests)
 
 
+@pytest.mark.promise("external-targets")
 @pytest.mark.parametrize(
     ("status", "folder", "catches_up", "calls"),
     [
