@@ -217,7 +217,7 @@ def test_of_two_dashboards_with_one_uid_the_second_is_blocked_until_the_first_is
         assert "was made for another owner" in message
         assert max(world.servers.created.values()) == 1
         await world.world.cluster.delete(world.key("Dashboard", "first"))
-        await asyncio.sleep(60)
+        await asyncio.sleep(120)
         assert {one["content"] for one in world.servers.at("eu", "dashboards").values()} == {"{}"}
 
     in_virtual_time(scene)
