@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from aiohttp import ClientSession
 from kubernetes.client import V1ConfigMap, V1Secret
@@ -105,13 +105,13 @@ def folder_component(folder: Folder, places: Places, session: ClientSession | No
     client = Folders(places.servers, session, _resync(folder))
     wanted = external.Builder(client, name=uid_of(folder), desired=FolderState(title=folder.spec.title))
     wanted.with_targets(*places.targets).with_guard(client.ready_at)
-    return _builder(folder, client).with_resource(wanted).build()
+    return _builder(folder).with_resource(wanted).build()
 
 
 def source_component(source: Source, places: Places, session: ClientSession | None) -> Component:
     """Return a source in its places."""
     client, spec = Sources(places.servers, session, _resync(source)), source.spec
-    builder = _builder(source, client)
+    builder = _builder(source)
 
     def state() -> SourceState:
         password = SecretStr(_PASSWORD.require()) if spec.password else None
@@ -129,7 +129,7 @@ def source_component(source: Source, places: Places, session: ClientSession | No
 def dashboard_component(board: Dashboard, places: Places, session: ClientSession | None) -> Component:
     """Return a dashboard in its places."""
     client, spec, folder = Boards(places.servers, session, _resync(board)), board.spec, places.folder
-    builder = _builder(board, client)
+    builder = _builder(board)
     if spec.folder is not None:
         metadata = {"name": spec.folder, "namespace": board.metadata.namespace}
         there = unstructured.StaticBuilder({"apiVersion": _FOLDER[0], "kind": _FOLDER[1], "metadata": metadata})
@@ -220,9 +220,8 @@ def _ends(live: Manifest) -> bool:
     return "deletionTimestamp" in live["metadata"]
 
 
-def _builder(owner: Content, client: external.Client[Any, Any]) -> component.Builder:
-    builder = component.Builder("content", owner=owner.key).with_prune(external=[client], while_blocked=True)
-    return builder.with_poll_interval(_POLL)
+def _builder(owner: Content) -> component.Builder:
+    return component.Builder("content", owner=owner.key).with_prune(while_blocked=True).with_poll_interval(_POLL)
 
 
 def _resync(owner: Content) -> timedelta:

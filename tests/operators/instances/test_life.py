@@ -58,6 +58,24 @@ def test_a_thing_is_in_each_server_that_it_selects_and_a_folder_is_there_before_
     in_virtual_time(scene)
 
 
+def test_a_dashboard_waits_for_its_folder_in_each_server_alone() -> None:
+    async def scene(world: Panels) -> None:
+        place = ("us", "folders", "news")
+        world.servers.things[place] = {"title": "news", "owner": "another system"}
+        await two_boards(world)
+        await asyncio.sleep(120)
+        assert world.boards() == {"eu": ["all", "some"]}
+        status, reason, message = await world.condition("Dashboard", "all")
+        assert (status, reason) == ("False", "Blocked")
+        assert message.endswith("the folder news is not in town/us yet")
+        del world.servers.things[place]
+        await asyncio.sleep(120)
+        assert world.boards() == {"eu": ["all", "some"], "us": ["all"]}
+        assert not [one for one in world.servers.log if one.startswith("refused")]
+
+    in_virtual_time(scene)
+
+
 async def unlabel(world: Panels) -> None:
     await world.label("eu", region=None)
 

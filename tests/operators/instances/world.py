@@ -34,7 +34,7 @@ class FakeServers:
     Attributes:
         pages: Texts at URLs of hosts that are no servers, by host and path.
         created: How often each thing was made.
-        log: Each change that was accepted.
+        log: Each change, and each dashboard that was refused for its folder.
         logins: The passwords of hosts; others accept `sesame`.
     """
 
@@ -82,6 +82,7 @@ class FakeServers:
         if not self._knows(request):
             return web.Response(status=401)
         if body.get("folder") and body["folder"] not in self.at(place[0], "folders"):
+            self.log.append(f"refused {'/'.join(place)}")
             return web.Response(status=412)
         self.created[place] += place not in self.things
         self.things[place] = body
