@@ -21,6 +21,7 @@ from ocf.component.status.reasons import (
     Reason,
 )
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
+from ocf.concepts.external import GROUP
 from ocf.objects import Manifest
 from ocf.objects.conditions import ConditionStatus, find_condition, shortened_message, time_problem, transition_time
 from ocf.objects.timestamps import format_time, parse_time
@@ -365,13 +366,17 @@ def _sentence(resource: str, report: StatusReport[Any]) -> str:
 
 
 def _short_name(identity: str) -> str:
-    """Return kind and name of an identity.
+    """Return kind and name of an identity; that of an external resource as it is, because its name may have slashes.
 
     Example:
         >>> _short_name("apps/v1/Deployment/shop/web"), _short_name("v1/Namespace/shop"), _short_name("other")
         ('Deployment web', 'Namespace shop', 'other')
+        >>> _short_name("external/Dashboard/sales@town/eu")
+        'external/Dashboard/sales@town/eu'
     """
     parts = identity.split("/")
+    if parts[0] == GROUP:
+        return identity
     # Only the core group has no name before its version.
     kind = 1 if _CORE_VERSION.fullmatch(parts[0]) else 2
     return f"{parts[kind]} {parts[-1]}" if len(parts) > kind + 1 else identity

@@ -67,7 +67,7 @@ def test_a_dashboard_waits_for_its_folder_in_each_server_alone() -> None:
         assert world.boards() == {"eu": ["all", "some"]}
         status, reason, message = await world.condition("Dashboard", "all")
         assert (status, reason) == ("False", "Blocked")
-        assert message.endswith("the folder news is not in town/us yet")
+        assert message == "external/Dashboard/all@town/us: the folder news is not in town/us yet"
         del world.servers.things[place]
         await asyncio.sleep(120)
         assert world.boards() == {"eu": ["all", "some"], "us": ["all"]}
