@@ -13,17 +13,56 @@ from benchmarks.autoscaler import NAMESPACE, resource
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_turn
 from ocf import component
-from ocf.cluster import PatchOptions, PatchType, Subresource
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
+from ocf.cluster.cache import CachedCluster, Projection
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
+from ocf.runtime.operator.observed_versions import ObservedVersions
+from ocf.runtime.operator.recording_reads import RecordingReads
 from ocf_server import CustomKind, EmbeddedCluster
 
 __all__ = ["ACTIVE", "deployment_of", "rolled_out", "suite"]
 
 _LIMIT: Final = 2_000_000
 _NAMES: Final = ("api", "web", "worker")
+_SETTINGS: Final = 1_000
 _OWNER: Final = ObjectKey("example.com/v1", "Shop", "shop", NAMESPACE)
+
+
+class _Settings:
+    """Objects of which every reconcile looks at one field."""
+
+    def __init__(self) -> None:
+        self._cached = CachedCluster(EmbeddedCluster(namespaces=(NAMESPACE,)))
+        self._projection = Projection("v1", "ConfigMap", _mode)
+        self.close = self._cached.close
+
+    async def bring_up(self) -> None:
+        for number in range(_SETTINGS):
+            metadata = {"name": f"settings-{number}", "namespace": NAMESPACE, "labels": {"app": "shop"}}
+            data = {"mode": "production", "settings": "a" * 1_000}
+            await self._cached.create(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, field_manager="benchmark"
+            )
+
+    async def list(self) -> list[str]:
+        """Look at each object."""
+        return [_mode(one) for one in (await self._recorded.list("v1", "ConfigMap")).items]
+
+    async def project(self) -> Sequence[str]:
+        """Look at those that have changed."""
+        return await self._projection.read(self._recorded)
+
+    @property
+    def _recorded(self) -> Cluster:
+        """The cluster of a reconcile, which records what is read."""
+        return RecordingReads(self._cached, ObservedVersions(_OWNER))
+
+
+def _mode(live: Manifest) -> str:
+    mode: str = live["data"]["mode"]
+    return mode
 
 
 class _Shop:
@@ -82,8 +121,9 @@ class _Shop:
 @contextmanager
 def suite() -> Iterator[Suite]:
     """Give the cases."""
-    shop = _Shop()
+    shop, settings = _Shop(), _Settings()
     with asyncio.Runner() as runner:
+        runner.run(settings.bring_up())
         runner.run(shop.bring_up())
         runner.run(shop.reconcile())
         shop.cluster.requests.clear()
@@ -106,7 +146,15 @@ def suite() -> Iterator[Suite]:
                 measure=each_turn(runner, shop.reconcile_event),
                 against="reconcile.gets",
             ),
+            Case(name="reconcile.list", what="a list of 1000 objects", measure=each_turn(runner, settings.list)),
+            Case(
+                name="reconcile.projection",
+                what="a projection of them, where nothing has changed",
+                measure=each_turn(runner, settings.project),
+                against="reconcile.list",
+            ),
         ]
+        runner.run(settings.close())
 
 
 def _component() -> Component:

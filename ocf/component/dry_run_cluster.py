@@ -20,6 +20,7 @@ from ocf.cluster import (
     PatchType,
     Subresource,
 )
+from ocf.cluster.packed import PackedList, list_packed
 from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS, Preconditions
 from ocf.component.model.former_managers import taken_labels
 from ocf.errors import ConflictError, InvalidError, NoKindMatchError, NotFoundError
@@ -112,8 +113,18 @@ class DryRunCluster(InterceptingCluster):
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind, without those that the writes so far would have deleted."""
         found = await self._inner.list(api_version, kind, options)
-        gone = {each.key for each in (*self._past.values(), *self.written.values()) if each.after is None}
+        gone = self._gone
         return replace(found, items=tuple(live for live in found.items if ObjectKey.of(live) not in gone))
+
+    async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
+        """Read the objects of a kind as a cache holds them, without those that the writes so far would have deleted."""
+        found = await list_packed(self._inner, api_version, kind, namespace)
+        gone = {(key.namespace, key.name) for key in self._gone if (key.api_version, key.kind) == (api_version, kind)}
+        return {name: one for name, one in found.items() if name not in gone} if found is not None else None
+
+    @property
+    def _gone(self) -> set[ObjectKey]:
+        return {each.key for each in (*self._past.values(), *self.written.values()) if each.after is None}
 
     async def apply(
         self,

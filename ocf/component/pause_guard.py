@@ -10,6 +10,7 @@ from typing import Any
 
 from ocf.cluster import Cluster, InterceptingCluster, ListOptions, ObjectList, Request, Subresource
 from ocf.cluster.interceptor import is_write
+from ocf.cluster.packed import PackedList, list_packed
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS
 from ocf.objects import Manifest, ObjectKey
 
@@ -35,6 +36,10 @@ class PauseGuard(InterceptingCluster):
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind."""
         return await self._inner.list(api_version, kind, options)
+
+    async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
+        """Read the objects of a kind as a cache holds them."""
+        return await list_packed(self._inner, api_version, kind, namespace)
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, unless it is a write for a paused owner."""

@@ -21,9 +21,11 @@ are computed from objects.
 """
 
 from ocf.cluster.cache.cluster import CachedCluster
+from ocf.cluster.cache.projection import Projection
 from ocf.cluster.cache.timing import CacheTiming
 
 __all__ = [
     "CacheTiming",
     "CachedCluster",
+    "Projection",
 ]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Final, Self
@@ -12,11 +12,12 @@ from ocf.cluster.cache.informer import Informer, InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope, sent_key
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
-from ocf.cluster.cache.serialization import CacheEntry, unpack
+from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.subscriptions import CacheChange, OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import NeedsContent, reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
+from ocf.cluster.packed import PackedList
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
     DEFAULT_LIST_OPTIONS,
@@ -348,24 +349,23 @@ class CachedCluster:
         _require_served(informer)
         return await self._cluster.list(api_version, kind, options)
 
-    async def entries(
-        self, api_version: str, kind: str
-    ) -> Sequence[tuple[NamespacedName, CacheEntry | Manifest]] | None:
-        """Return all objects of a kind as the cache holds them, for `Projection`; None if it has to be listed.
-
-        An entry changes with each version of its object; in place of a stale one is the object as the cluster has it.
-        """
-        informer = self._informer_for(api_version, kind, "")
+    async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
+        """Return the objects of a kind as they are in memory; None if they have to be listed."""
+        informer = self._informer_for(api_version, kind, namespace)
         if informer is None or not (informer.synced or await informer.ready()):
             _require_served(informer)
             return None
         if any(entry.metadata_only for _, entry in informer.store.unordered()):
-            informer.store.ask_for_all()
-            informer.relist_if_due()
+            # The list that follows has them held as a whole.
             return None
-        read = {name: await informer.read(name) for name in informer.store.stale()}
-        entries = [each for each in informer.store.unordered() if each[0] not in read]
-        return [*entries, *((name, found) for name, found in read.items() if found is not None)]
+        read = {name: await informer.read(name) for name in informer.store.stale(namespace)}
+        found = dict(informer.store.unordered())
+        for name, live in read.items():
+            if live is not None:
+                found[name] = pack(live)
+            else:
+                found.pop(name, None)
+        return {name: one for name, one in found.items() if name[0] == namespace} if namespace else found
 
     def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncIterator[WatchEvent]:
         """Watch the cluster itself; see `subscribe` for the changes of the cache."""

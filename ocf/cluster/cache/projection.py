@@ -5,12 +5,11 @@ although hardly any has changed.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from ocf.cluster.cache.cluster import CachedCluster
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
-from ocf.cluster.cache.serialization import CacheEntry, unpack
+from ocf.cluster.packed import list_packed
 from ocf.cluster.protocol import Cluster
 from ocf.objects import Manifest
 
@@ -24,8 +23,9 @@ _YIELD_EVERY: Final = 500
 class Projection(Generic[Value]):
     """A value for each object of a kind.
 
-    Read from a `CachedCluster`, it has the guarantees of its `list`, and costs what has changed since the last read.
-    From any other cluster, all objects are listed each time, and values are kept by uid and resource version.
+    Read from a `CachedCluster`, or from `context.cluster` in a reconcile, it has the guarantees of `list`, and costs
+    what has changed since the last read: the reconcile is triggered by a change of any of the objects. From any other
+    cluster, all objects are listed each time, and values are kept by uid and resource version.
 
     Args:
         api_version: Group and version.
@@ -33,6 +33,7 @@ class Projection(Generic[Value]):
 
     Example:
         >>> import asyncio
+        >>> from ocf.cluster.cache import CachedCluster
         >>> from ocf_server import EmbeddedCluster
         >>> async def main() -> None:
         ...     projection = Projection("v1", "Namespace", lambda found: found["metadata"]["name"].upper())
@@ -46,11 +47,15 @@ class Projection(Generic[Value]):
     def __init__(self, api_version: str, kind: str, compute: Callable[[Manifest], Value]) -> None:
         self._kind: Final = (api_version, kind)
         self._compute = compute
-        self._known: dict[NamespacedName, tuple[object, Value]] = {}
+        self._known: dict[NamespacedName, tuple[str, str, Value]] = {}
+        """Resource version, uid and value of each object."""
         self._values: tuple[Value, ...] = ()
 
     async def read(self, cluster: Cluster) -> tuple[Value, ...]:
         """Return the values of all objects, ordered by namespace and name.
+
+        Args:
+            cluster: The cluster, `context.cluster` in a reconcile.
 
         Returns:
             The values; the same tuple as before if nothing has changed.
@@ -58,31 +63,35 @@ class Projection(Generic[Value]):
         Raises:
             ApiError: If the cluster cannot be read.
         """
-        entries = await cluster.entries(*self._kind) if isinstance(cluster, CachedCluster) else None
-        found = iter(entries) if entries is not None else _listed((await cluster.list(*self._kind)).items)
-        known: dict[NamespacedName, tuple[object, Value]] = {}
+        found = await list_packed(cluster, *self._kind)
+        if found is None:
+            found = {namespaced_name(one): _Listed.of(one) for one in (await cluster.list(*self._kind)).items}
+        known: dict[NamespacedName, tuple[str, str, Value]] = {}
         computed = 0
-        for name, source in found:
-            version = source if isinstance(source, CacheEntry) else _version_of(source)
+        for name, one in found.items():
             old = self._known.get(name)
-            if old is None or old[0] != version or version is None:
-                old = (version, self._compute(unpack(source) if isinstance(source, CacheEntry) else source))
+            if old is None or old[0] != one.version or old[1] != one.uid or not one.version:
+                old = (one.version, one.uid, self._compute(one.unpack()))
                 computed += 1
                 if computed % _YIELD_EVERY == 0:
                     await asyncio.sleep(0)
             known[name] = old
         if computed or len(known) != len(self._known):
-            self._known, self._values = known, tuple(known[name][1] for name in sorted(known))
+            self._known, self._values = known, tuple(known[name][2] for name in sorted(known))
         return self._values
 
 
-def _listed(manifests: tuple[Manifest, ...]) -> Iterator[tuple[NamespacedName, Manifest]]:
-    for manifest in manifests:
-        yield namespaced_name(manifest), manifest
+class _Listed(NamedTuple):
+    """An object of a list."""
 
+    uid: str
+    version: str
+    manifest: Manifest
 
-def _version_of(manifest: Manifest) -> Any:
-    """Return what changes with each version of an object; None if the cluster gives it no version."""
-    metadata = manifest["metadata"]
-    version = metadata.get("resourceVersion")
-    return (metadata.get("uid"), version) if version else None
+    @classmethod
+    def of(cls, manifest: Manifest) -> "_Listed":
+        metadata = manifest["metadata"]
+        return cls(metadata.get("uid") or "", metadata.get("resourceVersion") or "", manifest)
+
+    def unpack(self) -> Manifest:
+        return self.manifest

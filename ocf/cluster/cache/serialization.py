@@ -49,6 +49,10 @@ class CacheEntry:
         """A copy of its labels."""
         return marshal.loads(self.packed_labels) if self.packed_labels else {}  # noqa: S302 (bytes we made ourselves)
 
+    def unpack(self) -> Manifest:
+        """Return the object, as a copy for the caller."""
+        return unpack(self)
+
 
 def pack(manifest: Manifest) -> CacheEntry:
     """Serialize an object.

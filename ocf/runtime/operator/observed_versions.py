@@ -24,6 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.subscriptions import CacheChange
+from ocf.cluster.packed import PackedList
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import ControllerReference, controller_of
 
@@ -121,7 +122,7 @@ class ObservedVersions:
             live: The object; None if it does not exist.
         """
         listed_absent = live is not None and key not in self.versions and self._is_listed(key, live)
-        self._read(key, _ABSENT if listed_absent else _version(live), live)
+        self._read(key, _ABSENT if listed_absent else _version(live), None if live is None else _uid(live))
         self._note_dependency(key, live)
         if key == self.owner and live is not None and self._owner_as_read is None:
             self._owner_as_read = pack(live)
@@ -130,7 +131,12 @@ class ObservedVersions:
     def record_list(self, items: Iterable[Manifest]) -> None:
         """Record objects as a list returned them; what its `ListScope` selects and is not among them did not exist."""
         for live in items:
-            self._read(ObjectKey.of(live), _version(live), live)
+            self._read(ObjectKey.of(live), _version(live), _uid(live))
+
+    def record_packed(self, api_version: str, kind: str, found: PackedList) -> None:
+        """Record objects as a cache holds them; as with a list, others of the kind did not exist."""
+        for (namespace, name), one in found.items():
+            self._read(ObjectKey(api_version, kind, name, namespace), one.version, one.uid)
 
     def record_write(self, key: ObjectKey, live: Manifest, manager: str, *, whole: bool = True) -> None:
         """Record an object as a write of the reconcile returned it.
@@ -204,12 +210,13 @@ class ObservedVersions:
         self._uids = {}
         self._owner_as_read = None
 
-    def _read(self, key: ObjectKey, version: str, live: Manifest | None) -> None:
+    def _read(self, key: ObjectKey, version: str, uid: str | None) -> None:
+        """Record a version; the uid is None for an object that does not exist."""
         known = self.versions.setdefault(key, version)
         if known != version:
             self.invalidate(key)
-        elif live is not None:
-            self._uids[key] = _uid(live)
+        elif uid is not None:
+            self._uids[key] = uid
 
     def _is_listed(self, key: ObjectKey, live: Manifest) -> bool:
         """Return whether a list that selects an object was requested."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ocf.cluster import InterceptingCluster, ListOptions
 from ocf.cluster.cache.serialization import pack, unpack
 from ocf.cluster.interceptor import requested_key
+from ocf.cluster.packed import list_packed
 from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, NotFoundError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.cluster.cache.subscriptions import CacheChange
     from ocf.cluster.cache.transform import NeedsContent
+    from ocf.cluster.packed import PackedList
     from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Operator
 
@@ -120,6 +122,9 @@ class _Routed(InterceptingCluster):
     def _way(self, key: ObjectKey) -> Cluster:
         return self._owners if key == self._owner else self._inner
 
+    async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
+        return await list_packed(self._inner, api_version, kind, namespace)
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         return await self._way(key).get(key, subresource=subresource)
 
@@ -158,10 +163,14 @@ class _OwnersApart(InterceptingCluster):
         self._owners = owners
         self._kind = kind
 
+    def _way(self, api_version: str, kind: str) -> Cluster:
+        return self._owners if (api_version, kind) == self._kind else self._inner
+
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
-        return await (self._owners if (api_version, kind) == self._kind else self._inner).list(
-            api_version, kind, options
-        )
+        return await self._way(api_version, kind).list(api_version, kind, options)
+
+    async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
+        return await list_packed(self._way(api_version, kind), api_version, kind, namespace)
 
 
 class FoundOwner(NamedTuple):

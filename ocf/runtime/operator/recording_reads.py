@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ocf.cluster import Cluster, InterceptingCluster, ListOptions, ObjectList, PatchOptions, Request, Subresource, Verb
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.interceptor import key_of, requested_key
+from ocf.cluster.packed import PackedList, PackedObject, list_packed
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS
 from ocf.errors import ConflictError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator.observed_versions import ListScope, ObservedVersions
 
 __all__ = ["RecordingReads"]
+
+T = TypeVar("T")
 
 _VERSION_PATH: Final = "/metadata/resourceVersion"
 
@@ -66,6 +69,18 @@ class RecordingReads(InterceptingCluster):
         # A watch that follows the first list misses nothing that is not in the others.
         return found[0] if len(found) == 1 else replace(found[0], items=tuple(chain(*(each.items for each in found))))
 
+    async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
+        """Read the objects of a kind as a cache holds them; they count as read, as those of a list do."""
+        together: dict[tuple[str, str], PackedObject] = {}
+        for home in await self._homes(api_version, kind, ListOptions(namespace=namespace)):
+            sent = list_packed(self._inner, api_version, kind, home)
+            found = await self._listed(api_version, kind, ListOptions(namespace=home), sent)
+            if found is None:
+                return None
+            together |= found
+        self._observed.record_packed(api_version, kind, together)
+        return together
+
     async def _homes(self, api_version: str, kind: str, options: ListOptions) -> Collection[str]:
         """Return the namespaces that a list is sent for, one empty text for all; a page is never divided."""
         if options.namespace or not self._namespaces or options.limit or options.continue_token:
@@ -77,18 +92,22 @@ class RecordingReads(InterceptingCluster):
             return self._namespaces
 
     async def _list(self, api_version: str, kind: str, options: ListOptions) -> ObjectList:
+        found = await self._listed(api_version, kind, options, self._inner.list(api_version, kind, options))
+        self._observed.record_list(found.items)
+        return found
+
+    async def _listed(self, api_version: str, kind: str, options: ListOptions, sent: Awaitable[T]) -> T:
+        """Wait for the answer to a list, and record what the list selects, whatever the answer is."""
         selected = ListFilter.parse(options.label_selector, options.field_selector)
         scope = ListScope(api_version, kind, options.namespace, selected, options.controller)
         self._follow(api_version, kind, options.namespace)
         if scope not in self._observed.lists:
             self._observed.lists.append(scope)
         try:
-            found = await self._inner.list(api_version, kind, options)
+            return await sent
         except NotFoundError:
             self._miss(api_version, kind, options.namespace)
             raise
-        self._observed.record_list(found.items)
-        return found
 
     async def apply(
         self,

@@ -99,7 +99,7 @@ class TestFirstList:
             lambda: env.cached.list(key.api_version, key.kind),
             lambda: env.cached.get(key),
             lambda: env.cached.get(key, subresource=Subresource.SCALE),
-            lambda: env.cached.entries(key.api_version, key.kind),
+            lambda: env.cached.list_packed(key.api_version, key.kind),
             lambda: env.cached.apply(gadget, field_manager="us"),
             lambda: env.cached.create(gadget, field_manager="us"),
             lambda: env.cached.update(gadget, field_manager="us"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import DeleteOptions, Verb
+from ocf.cluster.cache import Projection
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.protocol import EventType
 from ocf.errors import NotFoundError
@@ -124,6 +125,21 @@ async def test_a_list_that_needs_content_has_the_kind_held_from_then_on(env: Env
         page = await env.cached.list(env.api_version, env.kind)
         assert all("spec" in item for item in page.items)
         assert name in [item["metadata"]["name"] for item in page.items]
+    assert sent(env) == []
+
+
+async def test_a_projection_has_the_kind_held_from_then_on(env: Env) -> None:
+    projection = Projection(env.api_version, env.kind, lambda live: live["spec"]["template"]["spec"])
+    await env.theirs("a")
+    await env.theirs("b")
+    await env.sync()
+    values = await projection.read(env.cached)
+    await env.settle()
+    sent(env)
+    assert await projection.read(env.cached) is values
+    assert len(values) == 2
+    await env.theirs("c")
+    assert len(await projection.read(env.cached)) == 3
     assert sent(env) == []
 
 
