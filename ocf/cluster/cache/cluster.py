@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Container, Mapping
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Final, Self
@@ -54,7 +54,8 @@ class CachedCluster:
 
     Args:
         cluster: The cluster; closing it remains the task of the caller.
-        uncached: Kinds that are always read from the cluster, as pairs of apiVersion and kind, for example Secrets.
+        uncached: Kinds that are always read from the cluster, as pairs of apiVersion and kind, for example Secrets. It
+            is asked for each kind that is read.
         per_namespace: Cache each namespace separately when it is first read, for operators that may not list all
             namespaces.
         keeps_manager: Returns for a field manager whether its entries in `metadata.managedFields` are kept; None keeps
@@ -92,7 +93,7 @@ class CachedCluster:
         self,
         cluster: Cluster,
         *,
-        uncached: Collection[tuple[str, str]] = (),
+        uncached: Container[tuple[str, str]] = (),
         per_namespace: bool = False,
         keeps_manager: Callable[[str], bool] | None = None,
         ignored_fields: Collection[str] = (),
@@ -101,7 +102,7 @@ class CachedCluster:
         timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = cluster
-        self._uncached = frozenset(uncached)
+        self._uncached = uncached
         self._per_namespace = per_namespace
         self._reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
         self._max_objects = max_objects

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from itertools import combinations
@@ -37,6 +37,7 @@ from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.owners import Owners, SelectedObjects, content_needed
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
+from ocf.runtime.operator.uncached_kinds import UncachedKinds
 from ocf.runtime.operator.webhook_options import serving_webhooks
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
@@ -162,8 +163,9 @@ class Manager:
                 await self._runner.run()
 
     @property
-    def _uncached(self) -> set[Kind]:
-        return {kind for operator in self._operators for kind in operator.uncached}
+    def _uncached(self) -> UncachedKinds:
+        uncached = [kind for operator in self._operators for kind in operator.uncached]
+        return UncachedKinds(uncached, [kind for operator in self._operators for kind in operator.declared_kinds])
 
     async def _serve_webhooks(self, stack: AsyncExitStack) -> None:
         """Serve the webhooks, whether the process leads or not."""
@@ -235,7 +237,7 @@ class Manager:
         self,
         cluster: Cluster,
         *,
-        uncached: Collection[Kind],
+        uncached: Container[Kind],
         needs_content: Mapping[Kind, NeedsContent] | None = None,
     ) -> CachedCluster:
         return CachedCluster(

@@ -10,7 +10,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
@@ -35,9 +35,10 @@ from ocf.runtime.operator.predicates import Predicate
 from ocf.runtime.operator.process import BackgroundTask, Lifespan
 from ocf.runtime.operator.relations import Relation
 from ocf.runtime.operator.types import Cleanup, Components, Report
+from ocf.runtime.operator.uncached_kinds import UncachedKinds, wildcard_problems
 from ocf.runtime.operator.watches import Watch
 from ocf.runtime.rbac.policy_rule import PolicyRule
-from ocf.runtime.rbac.rules import EVENTS, declared_rules, is_known, mapping_or_guess, policy_rules
+from ocf.runtime.rbac.rules import ANY, EVENTS, declared_rules, is_known, mapping_or_guess, policy_rules
 from ocf.runtime.workqueue.queue import RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
 
@@ -97,7 +98,8 @@ class Operator(Generic[O]):
         deletion_order: Whether `on_delete` is called before or after the objects of the components are deleted.
         owns: Kinds of objects that its components create. They are watched from the start, and no reconcile begins
             before they are read; other kinds are watched from their first request on.
-        reads: Kinds that its functions read themselves, for the RBAC rules.
+        reads: Kinds that its functions read themselves, for the RBAC rules. Here and in `writes` and `deletes`,
+            `("example.com/*", "*")` is for all kinds of a group, and `("*", "*")` for all.
         writes: Kinds of which its functions create or change objects themselves, through `context.cluster` or the
             `Process`, for the RBAC rules. A subresource is named as in a role: `("apps/v1", "Deployment/scale")`.
         deletes: Kinds of which its functions delete objects, by `context.children.delete` or `context.cluster.delete`,
@@ -111,7 +113,9 @@ class Operator(Generic[O]):
         late_kinds: Declared kinds (its owners', or of `owns` or `watches`) that may be installed at any time after the
             start: the process waits for them. For others that are not served it waits for at most
             `ManagerOptions.cache_sync_timeout`, and ends with an error then.
-        uncached: Kinds that are never cached: each read is a request, and changes trigger nothing.
+        uncached: Kinds that are never cached: each read is a request, and changes trigger nothing. For kinds that are
+            known only at run time, `("example.com/*", "*")` is for all kinds of a group, and `("*", "*")` for all, but
+            for those that an operator of the process declares.
         webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` has the options of their server.
         former_managers: Field managers of clients that wrote the objects of its components before, by name or pattern,
             such as `kubectl-client-side-apply`: what they have set is taken over once per object. See
@@ -209,6 +213,9 @@ class Operator(Generic[O]):
             for one in self.watches
             if isinstance(one, Relation) and self.owner_kind not in (one.kind, one.selects)
         ]
+        named = {"uncached": self.uncached, "reads": self.reads, "writes": self.writes, "deletes": self.deletes}
+        problems += [one for option, kinds in named.items() for one in wildcard_problems(option, kinds)]
+        problems += wildcard_problems("owns or watches", self.watched_kinds, allowed=False)
         # What a label selector selects has a cache of its own.
         watched = self.watched_kinds if self.label_selector else self.declared_kinds
         problems += [
@@ -331,22 +338,30 @@ class Operator(Generic[O]):
         without = DeletionOrder.EXTERNAL_FIRST if removes_finalizer else None
         without = DeletionOrder.EXTERNAL_FIRST if self.former_finalizers or self.finalizer else without
         order = self.deletion_order if self.on_delete is not None else without
-        found = policy_rules(
-            components,
+        rules = partial(
+            policy_rules,
+            tuple(components),
             owner=ObjectKey(self.owner.api_version, self.owner.kind, "any", "any" if owners.namespaced else ""),
             watches=sorted({*self.watched_kinds} - {*self.uncached}),
             definitions=definitions,
-            cached=True,
             enforced=enforced,
             deletion_order=order,
         )
+        # The latter are lists and watches of the framework's own, whether it has a cache or not.
+        found, needed = rules(cached=True), rules()
         related = [kind for one in self.watches if isinstance(one, Relation) for kind in (one.kind, one.selects)]
         found |= declared_rules(
             reads=(*self.reads, *related), writes=self.writes, deletes=self.deletes, definitions=definitions
         )
-        direct = {(one.group, one.plural) for one in (mapping_or_guess(*kind, definitions) for kind in self.uncached)}
-        direct -= {(owners.group, owners.plural)}
-        got = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}
+        uncached = self.uncached_kinds
+        direct = {(one.group, one.plural) for one in (mapping_or_guess(*kind, definitions) for kind in uncached.named)}
+        got = {
+            one
+            for one in found
+            if one.verb not in {"list", "watch"}
+            or one in needed
+            or not ((one.group, one.resource) in direct or uncached.has_group(one.group))
+        }
         if self.patches_owner:
             got.add(PolicyRule(owners.group, owners.plural, "patch", namespaced=owners.namespaced))
         # Events about a cluster-scoped object are in this namespace.
@@ -362,7 +377,7 @@ class Operator(Generic[O]):
         known = [*self.all_definitions, *definitions]
         named = (*self.watched_kinds, *self.reads, *self.writes, *self.deletes, *self.uncached)
         found = {(api_version, name.partition("/")[0]) for api_version, name in named}
-        return tuple(kind for kind in sorted(found) if not is_known(*kind, known))
+        return tuple(kind for kind in sorted(found) if kind[1] != ANY and not is_known(*kind, known))
 
     @property
     def all_definitions(self) -> list[Manifest]:
@@ -390,6 +405,11 @@ class Operator(Generic[O]):
     def watched_kinds(self) -> tuple[Kind, ...]:
         """The kinds of which all objects are watched from the start: `owns` and `watches`."""
         return tuple(dict.fromkeys((*self.owns, *((watch.api_version, watch.kind) for watch in self.kind_watches))))
+
+    @cached_property
+    def uncached_kinds(self) -> UncachedKinds:
+        """The kinds in `uncached`."""
+        return UncachedKinds(self.uncached, self.declared_kinds)
 
     @cached_property
     def kind_watches(self) -> tuple[Watch, ...]:

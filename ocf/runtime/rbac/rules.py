@@ -28,6 +28,7 @@ from ocf.schema.builtin import builtin_resource, is_builtin_group
 from ocf.schema.rest_mapping import RESTMapping, StatusPlace, guessed_mapping, rest_mapping
 
 __all__ = [
+    "ANY",
     "EVENTS",
     "custom_definitions",
     "declared_rules",
@@ -36,7 +37,11 @@ __all__ = [
     "lease_rules",
     "mapping_or_guess",
     "policy_rules",
+    "wildcard_group",
 ]
+
+ANY: Final = "*"
+"""Any group or resource, as in a role; in place of a kind, all kinds of a group."""
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _VERBS_OF_LIFECYCLE: Final = {
@@ -178,7 +183,7 @@ def declared_rules(
     """Return the privileges for requests of an author's own functions, through a cache.
 
     A kind may name a subresource, as a role does: `("apps/v1", "Deployment/scale")`. The plural of a kind that is
-    neither built in nor defined is guessed.
+    neither built in nor defined is guessed. `("example.com/*", "*")` is for all kinds of a group, `("*", "*")` for all.
 
     Args:
         reads: Kinds that are read.
@@ -221,12 +226,23 @@ def is_known(api_version: str, kind: str, definitions: Iterable[Manifest]) -> bo
 
 
 def mapping_or_guess(api_version: str, kind: str, definitions: Iterable[Manifest]) -> RESTMapping:
-    """Return the resource of a kind; if it is neither built in nor defined, the one that clients guess."""
+    """Return the resource of a kind; if it is neither built in nor defined, the one that clients guess.
+
+    Args:
+        kind: The kind, or `ANY` for all of the group.
+    """
+    if kind == ANY:
+        return RESTMapping(wildcard_group(api_version), ANY, namespaced=True)
     known = tuple(definitions)
     # What a built-in group does not have is misspelt.
     if is_known(api_version, kind, known) or is_builtin_group(split_api_version(api_version)[0]):
         return rest_mapping(api_version, kind, known)
     return guessed_mapping(api_version, kind)
+
+
+def wildcard_group(api_version: str) -> str:
+    """Return the group of `example.com/*`; `ANY` for a wildcard of all groups."""
+    return ANY if api_version == ANY else split_api_version(api_version)[0]
 
 
 def _on(resource: RESTMapping, verb: str, name: str = "", part: str = "") -> PolicyRule:

@@ -342,6 +342,16 @@ def test_operators_need_different_names(names: list[str]) -> None:
             "Secret is in `uncached`, so it cannot be watched",
             id="watched and not cached",
         ),
+        pytest.param(
+            {"uncached": [("example.com/v1", "*")]},
+            r'uncached: \("example.com/v1", "\*"\) is not a wildcard: \("example.com/\*", "\*"\) is for all kinds',
+            id="all kinds of a version",
+        ),
+        pytest.param({"uncached": [("*", "Secret")]}, "is not a wildcard", id="a kind of any group"),
+        pytest.param({"reads": [("*.example.com/*", "*")]}, "reads: .* is not a wildcard", id="a part of a group"),
+        pytest.param({"writes": [("apps/*", "Dep*/scale")]}, "writes: .* is not a wildcard", id="a part of a kind"),
+        pytest.param({"deletes": [("apps/*", "Deployment")]}, "deletes: .* is not a wildcard", id="any version"),
+        pytest.param({"owns": [("apps/*", "*")]}, "owns or watches: .* name them", id="a wildcard that is watched"),
     ],
 )
 def test_an_invalid_declaration_is_rejected(wrong: dict[str, Any], problem: str) -> None:

@@ -425,12 +425,54 @@ async def test_own_writes(envtest: Envtest, envtest_plane: ControlPlane, envtest
             {("batch", "jobs", verb) for verb in ("get", "create", "update", "patch")},
             id="without a cache",
         ),
+        pytest.param(
+            {"reads": [("malls.example.com/*", "*")]},
+            {("malls.example.com", "*", verb) for verb in ("get", "list", "watch")},
+            id="all kinds of a group",
+        ),
+        pytest.param(
+            {"reads": [("malls.example.com/*", "*")], "uncached": [("malls.example.com/*", "*")]},
+            {("malls.example.com", "*", "get")},
+            id="those without a cache",
+        ),
+        pytest.param({"reads": [("*", "*")], "uncached": [("*", "*")]}, {("*", "*", "get")}, id="all without a cache"),
+        pytest.param(
+            {"reads": [("*", "*")], "uncached": [("malls.example.com/*", "*")]},
+            {("*", "*", verb) for verb in ("get", "list", "watch")},
+            id="all, of which some are cached",
+        ),
+        pytest.param(
+            {"writes": [("*", "*/scale")]},
+            {("*", "*/scale", verb) for verb in ("get", "update", "patch")},
+            id="a subresource of all kinds",
+        ),
+        pytest.param(
+            {"owns": [("batch/v1", "Job")], "uncached": [("*", "*")]},
+            {("batch", "jobs", verb) for verb in ("list", "watch")},
+            id="declared kinds are cached in any case",
+        ),
     ],
 )
 def test_privileges_of_own_requests(kinds: dict[str, Any], expected: set[tuple[str, str, str]]) -> None:
     added = replace(OPERATOR, reads=[]).policy_rules([])
     found = replace(OPERATOR, **{"reads": [], **kinds}).policy_rules([]) - added
     assert {(one.group, one.resource, one.verb) for one in found} == expected
+
+
+@pytest.mark.parametrize("uncached", [("v1", "ConfigMap"), ("v1", "*"), ("*", "*")])
+def test_what_is_not_cached_is_listed_where_it_is_pruned(uncached: tuple[str, str]) -> None:
+    owner = ObjectKey("privileges.example.com/v1", "Shop", "any", "any")
+    web = component.Builder("web", owner=owner).with_resource(configmap.Builder({"metadata": {"name": "settings"}}))
+    operator = replace(OPERATOR, reads=[], owns=[], watches=[], uncached=[uncached])
+    for built, verbs in ((web.build(), set()), (web.with_prune().build(), {"list"})):
+        found = {one.verb for one in operator.policy_rules([built]) if one.resource == "configmaps"}
+        assert found & {"list", "watch"} == verbs
+
+
+def test_a_wildcard_is_no_kind_of_which_the_plural_is_guessed() -> None:
+    wildcards = [("malls.example.com/*", "*")]
+    operator = replace(OPERATOR, reads=wildcards, writes=[("*", "*/scale")], uncached=wildcards)
+    assert operator.undefined_kinds() == OPERATOR.undefined_kinds()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from ocf import component
 from ocf.cluster import ApplyCache, ListOptions, Request, Subresource, Verb
 from ocf.errors import BuildError
+from ocf.objects import ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
 from ocf.runtime.operator.manager import Manager
@@ -302,5 +303,25 @@ def test_operators_of_two_processes_that_share_a_condition_are_told(run_test: Ru
             assert all('condition "Reconciled" of the status is reverted repeatedly' in note for note in notes)
             assert any("malls" in note or "shops" in note for note in notes)
             assert len(notes) <= 6
+
+    run_test(test)
+
+
+def test_a_wildcard_of_kinds_that_are_not_cached_leaves_out_what_another_operator_declares(run_test: RunTest) -> None:
+    """Both operators share a cache; the one that declares ConfigMaps puts back what is changed of its own."""
+
+    async def test(env: Env) -> None:
+        settings = ("v1", "ConfigMap")
+        direct = env.operator(name="direct", components=making("first"), uncached=[("*", "*")])
+        caching = env.operator(name="caching", components=making("second"), owns=[settings])
+        await env.create(shop(motto="open"))
+        async with running(env.gateway, direct, caching, options=env.options()):
+            await asyncio.sleep(10)
+            assert env.gateway.watched == {"Shop", "ConfigMap"}
+            for name in ("first", "second"):
+                await env.edit(ObjectKey(*settings, name, NAMESPACE), {"data": {"motto": "closed"}})
+            await asyncio.sleep(HOUR)
+            found = {name: await env.cluster.get(ObjectKey(*settings, name, NAMESPACE)) for name in ("first", "second")}
+            assert {name: one["data"]["motto"] for name, one in found.items()} == {"first": "closed", "second": "open"}
 
     run_test(test)

@@ -545,10 +545,20 @@ def test_a_watch_maps_the_old_and_the_new_state(run_test: RunTest, label: str | 
     run_test(test)
 
 
-def test_kinds_that_are_not_cached_are_not_followed(run_test: RunTest) -> None:
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"uncached": [("v1", "Secret")]}, id="by name"),
+        pytest.param(
+            {"uncached": [("v1", "*")], "owns": [("v1", "ConfigMap"), ("v1", "Service")]}, id="all of a group"
+        ),
+        pytest.param({"uncached": [("*", "*")], "owns": [("v1", "ConfigMap"), ("v1", "Service")]}, id="all"),
+    ],
+)
+def test_kinds_that_are_not_cached_are_not_followed(run_test: RunTest, changed: dict[str, Any]) -> None:
     async def test(env: Env) -> None:
         env.before = read_guide
-        async with env.operating(uncached=[("v1", "Secret")]) as process:
+        async with env.operating(**changed) as process:
             await env.create(guide())
             await env.create(shop(guide="guide"))
             await asyncio.sleep(5)
@@ -558,6 +568,10 @@ def test_kinds_that_are_not_cached_are_not_followed(run_test: RunTest) -> None:
             assert env.passes == []
             kinds = {kind for _, kind in process.controllers[0].following}
             assert kinds == {"Shop", "ConfigMap", "Service"}
+            assert "Secret" not in env.gateway.watched
+            await env.edit(settings_of(), {"data": {"motto": "closed"}})
+            await asyncio.sleep(100)
+            assert [name for name, _ in env.passes] == ["corner"]
 
     run_test(test)
 
