@@ -220,7 +220,9 @@ class ControlPlane:
         Raises:
             ConfigError: If the API server rejects one, or does not serve its kind in time.
         """
-        install_crds(self._plane.server.probe, *definitions, seconds=self._seconds)
+        probe = self._plane.server.probe
+        with probe.connected():
+            install_crds(probe, *definitions, seconds=self._seconds)
 
     def kubectl(self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None) -> str:
         """Run kubectl and wait until it ends.
