@@ -19,7 +19,7 @@ from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find
 from ocf.testing.envtest.bootstrap import ControlPlaneProcess, boot
 from ocf.testing.envtest.certificates import CertificateFiles
 from ocf.testing.envtest.companions import run_controllers, run_kwok, run_scheduler
-from ocf.testing.envtest.crds import install_crds
+from ocf.testing.envtest.crds import Installed, install_crds
 from ocf.testing.envtest.kubectl import kubectl
 from ocf.testing.envtest.startup import Ports, free_port
 
@@ -73,6 +73,7 @@ class ControlPlane:
         self._stack = ExitStack()
         self._given_up = threading.Event()
         self._now: ControlPlaneProcess | None = None
+        self._served: dict[str, Installed] = {}
 
     def __enter__(self) -> Self:
         self.start()
@@ -222,7 +223,7 @@ class ControlPlane:
         """
         probe = self._plane.server.probe
         with probe.connected():
-            install_crds(probe, *definitions, seconds=self._seconds)
+            install_crds(probe, *definitions, served=self._served, seconds=self._seconds)
 
     def kubectl(self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None) -> str:
         """Run kubectl and wait until it ends.

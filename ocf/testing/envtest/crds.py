@@ -9,22 +9,53 @@ delays them to let other API servers notice the kind.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
 
 from ocf.errors import ConfigError
 from ocf.testing.envtest.http_probe import HttpProbe
 
-__all__ = ["install_crds"]
+__all__ = ["Installed", "install_crds"]
 
 _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _PAUSE: Final = 0.02  # seconds between two checks whether a kind is served
 _OK, _CREATED, _CONFLICT = 200, 201, 409
 
 
+class Installed(NamedTuple):
+    """A definition on a server, and what a change of it there changes.
+
+    Args:
+        generation: Changes with its spec.
+        texts: Its labels and annotations.
+        ending: Whether it is being deleted.
+    """
+
+    definition: Mapping[str, Any]
+    uid: str
+    generation: int
+    texts: tuple[Any, Any]
+    ending: bool
+
+    @classmethod
+    def of(cls, definition: Mapping[str, Any], live: Mapping[str, Any]) -> Installed:
+        """Return a definition as it is stored."""
+        found = live.get("metadata") or {}
+        texts = found.get("labels"), found.get("annotations")
+        return cls(
+            deepcopy(definition),
+            found.get("uid", ""),
+            found.get("generation", 0),
+            texts,
+            "deletionTimestamp" in found,
+        )
+
+
 def install_crds(
     probe: HttpProbe,
     *definitions: Mapping[str, Any],
+    served: MutableMapping[str, Installed] | None = None,
     seconds: float = 30.0,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], object] = time.sleep,
@@ -32,20 +63,33 @@ def install_crds(
     """Create or replace CRDs, and wait until the API server serves their kinds.
 
     Args:
+        served: What was installed on the server before, by name, which is added to: a definition that nobody has
+            changed since costs one request.
         clock: Monotonic clock in seconds.
         pause: Sleeps for a number of seconds.
     """
-    for definition in definitions:
-        _store(probe, definition)
+    known = served if served is not None else {}
+    changed = [each for each in definitions if not _is_unchanged(probe, each, known.get(each["metadata"]["name"]))]
+    stored = [Installed.of(definition, _store(probe, definition)) for definition in changed]
     deadline = clock() + seconds
-    for path, names in (check for definition in definitions for check in _checks(definition)):
+    for path, names in (check for definition in changed for check in _checks(definition)):
         while problem := _problem(*probe.ask("GET", path), names):
             if clock() > deadline:
                 raise ConfigError(f"{path} is not served after {seconds:g} s: {problem}")
             pause(_PAUSE)
+    known.update({each.definition["metadata"]["name"]: each for each in stored})
 
 
-def _store(probe: HttpProbe, definition: Mapping[str, Any]) -> None:
+def _is_unchanged(probe: HttpProbe, definition: Mapping[str, Any], before: Installed | None) -> bool:
+    """Return whether a definition is on the server as it was installed, so that its kind is still served."""
+    if before is None or before.definition != definition:
+        return False
+    code, live = probe.ask("GET", f"{_PATH}/{definition['metadata']['name']}")
+    return code == _OK and Installed.of(definition, live) == before
+
+
+def _store(probe: HttpProbe, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Create or replace a definition; return it as it is stored."""
     name = definition["metadata"]["name"]
     code, answer = probe.ask("POST", _PATH, definition)
     while code == _CONFLICT:  # it exists, or another client wrote it at the same time
@@ -54,6 +98,7 @@ def _store(probe: HttpProbe, definition: Mapping[str, Any]) -> None:
         code, answer = probe.ask("PUT", f"{_PATH}/{name}", {**definition, "metadata": metadata})
     if code not in (_OK, _CREATED):
         raise ConfigError(f"CRD {name} not created: {answer.get('message', f'status code {code}')}")
+    return answer
 
 
 def _checks(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:

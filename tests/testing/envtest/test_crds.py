@@ -11,7 +11,7 @@ import pytest
 from ocf.cluster import Subresource
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
-from ocf.testing.envtest.crds import install_crds
+from ocf.testing.envtest.crds import Installed, install_crds
 from ocf.testing.envtest.http_probe import HttpProbe
 
 if TYPE_CHECKING:
@@ -94,6 +94,42 @@ def test_an_existing_definition_is_replaced_despite_conflicts() -> None:
     defined(script, definition())
     versions = [body["metadata"]["resourceVersion"] for verb, _, body in script.requests if verb == "PUT"]
     assert versions == ["1", "2"]
+
+
+def live(**changed: Any) -> tuple[int, Manifest]:
+    return 200, {"metadata": {"uid": "1", "generation": 1, "resourceVersion": "1", **changed}}
+
+
+@pytest.mark.parametrize(
+    ("found", "is_known"),
+    [
+        pytest.param(live(resourceVersion="2"), True, id="only its status was written"),
+        pytest.param((404, {}), False, id="deleted"),
+        pytest.param(live(uid="2"), False, id="created again"),
+        pytest.param(live(generation=2), False, id="changed"),
+        pytest.param(live(labels={"a": "b"}), False, id="labelled"),
+        pytest.param(live(deletionTimestamp="2026-01-01T00:00:00Z"), False, id="being deleted"),
+    ],
+)
+def test_what_is_installed_already_costs_one_request_unless_it_was_changed(
+    found: tuple[int, Manifest], *, is_known: bool
+) -> None:
+    served: dict[str, Installed] = {}
+    for number, answers in enumerate(([(200, {}), (200, {}), *SERVED], [found, (200, {}), (200, {}), *SERVED])):
+        script = Script(POST=[(201, live()[1])], GET=answers)
+        install_crds(cast("HttpProbe", script), definition(), served=served, pause=lambda _: None)
+        if number and is_known:
+            assert [path for _, path, _ in script.requests] == [f"{DEFINITIONS}/shops.d.example.com"]
+        else:
+            assert sum(verb == "POST" for verb, _, _ in script.requests) == 1
+
+
+def test_another_definition_of_the_name_is_installed() -> None:
+    served: dict[str, Installed] = {}
+    for one in (definition(), definition(served=False)):
+        script = Script(POST=[(201, live()[1])], GET=[(200, {}), (200, {}), *SERVED])
+        install_crds(cast("HttpProbe", script), one, served=served, pause=lambda _: None)
+        assert script.requests[0][0] == "POST"
 
 
 def test_installation_waits_for_discovery() -> None:
