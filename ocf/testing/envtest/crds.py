@@ -63,7 +63,7 @@ def install_crds(
     """Create or replace CRDs, and wait until the API server serves their kinds.
 
     Args:
-        served: What was installed on the server before, by name, which is added to: a definition that nobody has
+        served: What was installed on the server before, by name, which is added to: a definition that was not
             changed since costs one request.
         clock: Monotonic clock in seconds.
         pause: Sleeps for a number of seconds.
