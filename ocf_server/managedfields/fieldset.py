@@ -11,6 +11,7 @@ Path elements are sorted (fields, then keys, then values); conflicts are reporte
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from ocf.schema.builtin import DEDUCED, Anything, ListType, MapType, StructType, Type
@@ -263,6 +264,7 @@ def _type_below(kind: Type, element: str) -> Type:
     return kind if isinstance(kind, Anything) else DEDUCED
 
 
+@lru_cache(maxsize=4096)
 def _rank(element: str) -> tuple[Any, ...]:
     """Return the sort key of a path element: fields by name, then keys by field, then values, numbers before texts.
 
@@ -272,7 +274,7 @@ def _rank(element: str) -> tuple[Any, ...]:
     if code in "f.":
         return (0, rest)
     if code == "k":
-        return (1, [(name, _value_rank(value)) for name, value in sorted(json.loads(rest).items())])
+        return (1, tuple((name, _value_rank(value)) for name, value in sorted(json.loads(rest).items())))
     return (2, _value_rank(json.loads(rest)))
 
 
