@@ -12,6 +12,9 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 WORKERS ?= auto
 
+# Many programs are started; without kept bytecode each of them would compile all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients jobset playground site site-version dist release kubernetes check \
 	charts chart-lint chart-version chart-push \
@@ -23,8 +26,6 @@ help:  ## show this list
 demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and show what it does
 	@$(BIN)/python -m examples.memcached.demo
 
-# Dozens of programs are started by the tests; without kept bytecode each of them would compile all modules anew.
-test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests; TESTS="tests/cli" names some
 	@$(BIN)/python -m pytest -q --numprocesses=$(WORKERS) --maxprocesses=4 --dist=worksteal $(TESTS)
 	@$(if $(TESTS),,echo "make test leaves out the examples of the documentation (make test-wheel), random examples and whole matrices" \
@@ -32,7 +33,6 @@ test: $(VENV)/.ready  ## run the tests; TESTS="tests/cli" names some
 
 # A property's examples in `make test` depend on its code alone, and of a matrix it has a sample. Here examples are others
 # in each run, and many more, and matrices are whole.
-properties: export PYTHONDONTWRITEBYTECODE :=
 properties: $(VENV)/.ready  ## run properties with more and random examples, and whole matrices; TESTS="tests/cli" names some
 	@$(BIN)/python -m pytest -q -m "hypothesis or matrix" --hypothesis-profile=random --numprocesses=auto --maxprocesses=4 \
 		--dist=worksteal $(TESTS)
