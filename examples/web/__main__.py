@@ -30,7 +30,7 @@ class Story:
         self.cluster = cluster
         self._clock = clock
 
-    async def reconcile(self) -> dict[str, Reason]:
+    async def reconcile(self) -> dict[str, str]:
         """Reconcile the shop, as an operator does for an event; print the writes and the conditions.
 
         Returns:
@@ -44,7 +44,7 @@ class Story:
         say(f"wrote: {', '.join(writes) or 'nothing'}")
         return {result.condition.type: result.condition.reason for result in results}
 
-    async def reconcile_reported(self) -> dict[str, Reason]:
+    async def reconcile_reported(self) -> dict[str, str]:
         """Let the controllers report every object as healthy, and reconcile."""
         await played.controllers(self.cluster)
         return await self.reconcile()

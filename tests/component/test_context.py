@@ -115,7 +115,7 @@ class TestSetCondition:
         assert (await self.backup_condition(env, "False", "x" * 40_000))["message"].endswith("(7255 characters cut)")
 
     async def test_it_is_read_as_it_was_written_in_the_same_reconcile_and_in_the_next_one(self, env: Env) -> None:
-        read = []
+        read: list[tuple[bool, str, str]] = []
         for _ in range(2):
             async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
                 if not read:

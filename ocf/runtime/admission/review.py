@@ -109,7 +109,8 @@ async def completed_review(
         return answer
     operation, uid = Operation(request["operation"]), str(response["uid"])
     asked = AdmissionRequest(operation, bool(request.get("dryRun")), cluster)
-    warnings, errors = list(response.get("warnings") or ()), list[FieldError]()
+    warnings: list[str] = [*(response.get("warnings") or ())]
+    errors: list[FieldError] = []
     try:
         new = _read(webhook, request["oldObject" if operation is Operation.DELETE else "object"])
         # What cannot be read was warned of already.

@@ -63,17 +63,18 @@ class HttpProbe:
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, bytes]:
         kept: http.client.HTTPSConnection | None = getattr(self._threads, "kept", None)
         connection = kept or self._connect(seconds)
-        found = None
+        answered = False
         try:
             payload = None if body is None else json.dumps(body)
             connection.request(method, path, payload, {"Content-Type": "application/json"})
             response = connection.getresponse()
-            found = response.status, response.read()
+            code, text = response.status, response.read()
+            answered = True
         finally:
             # One without an answer can only be opened again, which its next request does.
-            if kept is None or found is None:
+            if kept is None or not answered:
                 connection.close()
-        return found
+        return code, text
 
     def _connect(self, seconds: float) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=seconds, context=self._context)

@@ -33,15 +33,15 @@ class StillAskedError(SchedulerError):
 class Schedulers(Protocol):
     """What is asked of the scheduler of a cluster; each method may raise a `SchedulerError`."""
 
-    async def choose(self, cluster: str, namespace: str, workers: Sequence[str]) -> str:
+    async def choose(self, cluster: str, namespace: str, workers: Sequence[str], /) -> str:
         """Return the worker that is missed least; another call may return another one."""
         ...
 
-    async def retire(self, cluster: str, namespace: str, workers: Sequence[str]) -> None:
+    async def retire(self, cluster: str, namespace: str, workers: Sequence[str], /) -> None:
         """Let workers hand over what they hold, and give them no more work; a second call changes nothing."""
         ...
 
-    async def desired(self, cluster: str, namespace: str) -> int:
+    async def desired(self, cluster: str, namespace: str, /) -> int:
         """Return how many workers the work takes now."""
         ...
 

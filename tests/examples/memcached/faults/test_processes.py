@@ -116,7 +116,7 @@ def asked(write: Request) -> str:
 @pytest.mark.promise("crash", runs="the Memcached operator at each write of three scenarios: 36 crashes")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_next_process_completes_an_interrupted_reconcile(scenario: str) -> None:
-    """Before and after every write of three scenarios: same objects, creates and deletes; four resyncs write nothing."""
+    """Before and after every write of three scenarios: same objects, creates and deletes; resyncs write nothing."""
     report = run_in_virtual_time(disturbed(scenario, CRASHES))
     assert len(report.rows) == 2 * len(WRITES[scenario])
     report.assert_same()
