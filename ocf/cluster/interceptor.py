@@ -4,7 +4,7 @@ A subclass overrides `intercept` and inherits all the verbs of the `Cluster` pro
 the cluster that rejects writes unless the operator leads. Wrappers can be nested.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 from ocf.cluster.apply_cache import ApplyCache
@@ -23,7 +23,7 @@ from ocf.cluster.protocol import (
 from ocf.cluster.request_log import Request, Verb
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["InterceptingCluster", "describe", "is_write", "key_of", "requested_key"]
+__all__ = ["InterceptingCluster", "describe", "is_write", "key_of", "requested_key", "wrapped_clusters"]
 
 
 class InterceptingCluster:
@@ -214,3 +214,11 @@ def _about(
     verb: Verb, key: ObjectKey, subresource: Subresource | None, field_manager: str = "", *, dry_run: bool = False
 ) -> Request:
     return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource, field_manager, dry_run)
+
+
+def wrapped_clusters(cluster: Cluster) -> Iterator[Cluster]:
+    """Yield a cluster, the one that it wraps, and so on; the last one wraps none, or hides it."""
+    yield cluster
+    while isinstance(cluster, InterceptingCluster):
+        cluster = cluster._inner  # noqa: SLF001 (a wrapper shows it to nobody else)
+        yield cluster

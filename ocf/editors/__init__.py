@@ -22,6 +22,7 @@ from ocf.editors.ingress import IngressSpecEditor
 from ocf.editors.job import JobSpecEditor
 from ocf.editors.metadata import ObjectMetaEditor
 from ocf.editors.network_policy import NetworkPolicySpecEditor
+from ocf.editors.overrides import strategic_merge
 from ocf.editors.pod import PodSpecEditor
 from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
 from ocf.editors.prometheus import PrometheusRuleSpecEditor, ServiceMonitorSpecEditor
@@ -70,4 +71,5 @@ __all__ = [
     "container_not_named",
     "containers_named",
     "containers_not_named",
+    "strategic_merge",
 ]

@@ -12,6 +12,7 @@ A crash differs from an error: after it no request of the process reaches the cl
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -119,8 +120,9 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
             that advances. They must become idle, too. Their requests are neither counted nor disturbed.
         clock: The clock of the operator, if it waits: after a reconcile that sends no write it is advanced by the delay
             that this returned.
-        external: Returns what is outside of the cluster, for a cluster of `make_cluster`; it is compared, too. Pass the
-            client of external resources through `disturbed_client`, so that its calls count as writes.
+        external: Returns what is outside of the cluster, called with the cluster at the end of each run; it is
+            compared, too, so `make_cluster` has to begin with an empty system. Pass the client of external resources
+            through `disturbed_client`, so that its calls count as writes.
         disturbances: The disturbances to apply to each write; by default crashes before and after it, a lost reply and
             a rejection. A conflict and a cancellation of the reconcile are others.
         masks: Fields that may differ in the final state, beside uids, resource versions and times: `status.attempts`.
@@ -130,7 +132,8 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
         The report; call `report.assert_same()` on it.
 
     Raises:
-        ConfigError: If the undisturbed run sends no write, or still writes after `max_reconciles`.
+        ConfigError: If the undisturbed run sends no write, or still writes after `max_reconciles`, or an operator with
+            a lifespan is passed as it is.
 
     Example:
         >>> import asyncio
@@ -154,6 +157,7 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
         >>> report.assert_same()
     """
     if isinstance(reconcile, Operator):
+        _require_no_lifespan(reconcile)
         clock = clock or VirtualClock()
         reconcile = partial(_reconcile_owners, reconcile, clock)
     operator = _Operator(reconcile, others, clock, max_reconciles)
@@ -163,6 +167,8 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
         raise ConfigError(f"the undisturbed run is {unrest}")
     if not undisturbed.writes:
         raise ConfigError("the undisturbed run sent no write, so there is nothing to disturb")
+    # What is outside may be one system, which the other runs change: a copy, before they begin.
+    wanted = deepcopy(external(undisturbed.cluster)) if external is not None else None
     rows = []
     for number, write in enumerate(undisturbed.writes, 1):
         for disturbance in disturbances:
@@ -174,7 +180,7 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
                 else [problem async for problem in _differences(undisturbed, simulation, number, masks)]
             )
             if external is not None and not unrest:
-                problems += _outside(external(undisturbed.cluster), external(simulation.cluster))
+                problems += _outside(wanted, external(simulation.cluster))
             rows.append(DisturbedWrite(disturbance=disturbance, number=number, write=write, problems=tuple(problems)))
     return DisturbanceReport(writes=tuple(undisturbed.writes), rows=tuple(rows))
 
@@ -220,6 +226,14 @@ class _Operator:
             if not survives or (isinstance(error, asyncio.CancelledError) and not process.cancelled):
                 raise
             return f"failed with {type(error).__name__}: {error}", None
+
+
+def _require_no_lifespan(operator: Operator[Any]) -> None:
+    if operator.lifespan is not None or operator.leader_lifespan is not None:
+        raise ConfigError(
+            f"{operator.name}: the lifespan of an operator is not entered here: pass a function that reconciles with "
+            "an OwnerEnv, whose `values` hold what the lifespan opens"
+        )
 
 
 async def _reconcile_owners(operator: Operator[Any], clock: VirtualClock, cluster: Cluster) -> timedelta | None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ocf.cluster import ApplyCache, Cluster, Request, Verb
-from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of
+from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of, wrapped_clusters
 from ocf.concepts import AliveStatus, StatusReport
 from ocf.concepts.external import GROUP, Client, Identity
 from ocf.errors import ApiError, ConflictError, NotFoundError, ServerError
@@ -170,10 +170,11 @@ def disturbed_client(cluster: Cluster, client: Client[DesiredT, ObservedT]) -> C
     """Return a client of external resources whose calls are disturbed by `crash_at_each_write`, as the writes are.
 
     Args:
-        cluster: The cluster that the reconcile got; of any other one, the client is returned as it is.
+        cluster: The cluster of the run, or `context.cluster`; outside of a run, the client is returned as it is.
         client: The client; each call that applies or deletes is one write.
     """
-    return _DisturbedClient(cluster, client) if isinstance(cluster, SimulatedProcess) else client
+    process = _process_of(cluster)
+    return _DisturbedClient(process, client) if process is not None else client
 
 
 async def disturbed_call(cluster: Cluster, name: str, send: Callable[[], Awaitable[T]]) -> T:
@@ -183,7 +184,7 @@ async def disturbed_call(cluster: Cluster, name: str, send: Callable[[], Awaitab
     that change nothing, such as those of a poll, are not passed through it: a run ends once none is sent any more.
 
     Args:
-        cluster: The cluster that the reconcile got; of any other one, the call is sent as it is.
+        cluster: The cluster of the run, or `context.cluster`; outside of a run, the call is sent as it is.
         name: What the report shows, the same in each run: `retire worker-1`.
         send: Sends the call; it is not awaited where the process crashes before it, or the call is rejected.
 
@@ -210,9 +211,15 @@ async def disturbed_call(cluster: Cluster, name: str, send: Callable[[], Awaitab
         >>> print(report.rows[1])
         crash after write 1, update external/Call/retire worker-1: same
     """
-    if not isinstance(cluster, SimulatedProcess):
+    process = _process_of(cluster)
+    if process is None:
         return await send()
-    return await cluster.call(Request(Verb.UPDATE, GROUP, "Call", "", name), send)
+    return await process.call(Request(Verb.UPDATE, GROUP, "Call", "", name), send)
+
+
+def _process_of(cluster: Cluster) -> SimulatedProcess | None:
+    """Return the process whose cluster this is, or wraps, as that of a reconcile does; None if there is none."""
+    return next((one for one in wrapped_clusters(cluster) if isinstance(one, SimulatedProcess)), None)
 
 
 class _DisturbedClient(Client[DesiredT, ObservedT]):

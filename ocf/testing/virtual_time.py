@@ -36,7 +36,10 @@ class _Selector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
-            raise AssertionError("deadlock: all tasks are waiting and no timer is scheduled")
+            raise AssertionError(
+                "deadlock: all tasks are waiting and no timer is scheduled; what waits for a socket or a thread needs "
+                "asyncio.run"
+            )
         self.turns += 1
         if self.turns > _MOST_TURNS:
             self.turns = 0

@@ -6,10 +6,10 @@ from ocf.cluster.protocol import PatchType
 from ocf.errors import ApiError, FieldProblem, InvalidError, api_error
 from ocf.objects import Manifest
 from ocf.schema.builtin import StructType
+from ocf.schema.strategic_merge import MalformedPatchError, PatchError, strategic_patch
 from ocf_server.api.json_errors import untyped_problem
-from ocf_server.api.status_errors import bad_request, go_json, go_shape, invalid
-from ocf_server.patch.json_patch import PatchError, json_patch, merge_patch
-from ocf_server.patch.strategic_merge import MalformedPatchError, strategic_patch
+from ocf_server.api.status_errors import bad_request, go_json, go_shape, go_text, invalid
+from ocf_server.patch.json_patch import json_patch, merge_patch
 
 __all__ = ["patched"]
 
@@ -39,7 +39,8 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
     except PatchError as error:
         if patch_type is PatchType.STRATEGIC_MERGE:
             # A real API server responds with an internal error to a valid patch that cannot be applied.
-            raise InvalidError(str(error), code=500) from error
+            text = str(error) % tuple(map(go_text, error.values)) if error.values else str(error)
+            raise InvalidError(text, code=500) from error
         raise _inapplicable() from error
     if isinstance(out, list):
         problem = f"couldn't get version/kind; json parse error: {untyped_problem(out)}"

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from ocf.objects import copy_json
 from ocf.objects.document_limits import MAX_DEPTH, is_nested_deeper
+from ocf.schema.strategic_merge import PatchError
 from ocf_server.api.status_errors import go_json
 
 __all__ = ["MAX_COPIED_BYTES", "PatchError", "PatchTestError", "json_patch", "merge_patch"]
@@ -20,10 +21,6 @@ MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 
 Without it, thirty operations that copy a list into itself make gigabytes.
 """
-
-
-class PatchError(ValueError):
-    """A JSON patch cannot be applied to the document; the text is that of a real API server, where it shows one."""
 
 
 class _MissingError(PatchError):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
+from ocf.cluster.interceptor import wrapped_clusters
 from ocf.cluster.packed import list_packed
 from ocf.cluster.protocol import Cluster
 from ocf.objects import Manifest
@@ -50,6 +51,8 @@ class Projection(Generic[Value]):
         self._known: dict[NamespacedName, tuple[str, str, Value]] = {}
         """Resource version, uid and value of each object."""
         self._values: tuple[Value, ...] = ()
+        self._source: Cluster | None = None
+        """The cluster of the last read, or the one that it wraps: embedded clusters repeat uids and versions."""
 
     async def read(self, cluster: Cluster) -> tuple[Value, ...]:
         """Return the values of all objects, ordered by namespace and name.
@@ -63,6 +66,9 @@ class Projection(Generic[Value]):
         Raises:
             ApiError: If the cluster cannot be read.
         """
+        *_, source = wrapped_clusters(cluster)
+        if source is not self._source:
+            self._source, self._known, self._values = source, {}, ()
         found = await list_packed(cluster, *self._kind)
         if found is None:
             found = {namespaced_name(one): _Listed.of(one) for one in (await cluster.list(*self._kind)).items}

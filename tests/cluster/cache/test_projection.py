@@ -200,3 +200,14 @@ async def test_there_is_no_value_once_there_is_no_object(cached: bool) -> None:
         for name, namespace in (("a", "shop"), ("b", "shop"), ("z", "bank")):
             await cluster.delete(ObjectKey("v1", "ConfigMap", name, namespace))
         assert await found.projection.read(cluster) == ()
+
+
+async def test_values_of_one_cluster_are_not_those_of_another_one() -> None:
+    """Embedded clusters that get the same requests assign the same uids and versions."""
+    computed = Computed()
+    found = []
+    for value in ("1", "2"):
+        cluster = EmbeddedCluster(namespaces=("shop",))
+        await cluster.create(settings("a", value), field_manager="user")
+        found.append(await computed.projection.read(cluster))
+    assert found == [("a=1",), ("a=2",)]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ocf.objects import copy_json
 from ocf.schema.builtin import struct
-from ocf_server.patch.json_patch import PatchError, merge_patch
-from ocf_server.patch.strategic_merge import MalformedPatchError, strategic_patch
+from ocf.schema.strategic_merge import MalformedPatchError, PatchError, strategic_patch
+from ocf_server.patch.json_patch import merge_patch
 
 POD = struct("core.v1.PodSpec")
 names = st.sampled_from("abcd")

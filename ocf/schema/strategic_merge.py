@@ -19,15 +19,30 @@ from typing import Any, Final
 from ocf.objects import copy_json
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import DEDUCED, ListType, MapType, StructType, Type
-from ocf_server.api.status_errors import go_text
-from ocf_server.patch.json_patch import PatchError
 
-__all__ = ["MalformedPatchError", "strategic_patch"]
+__all__ = ["MalformedPatchError", "PatchError", "strategic_patch"]
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList/"
 _ORDER: Final = "$setElementOrder/"
+
+
+class PatchError(ValueError):
+    """A patch cannot be applied to a document; the text is that of a real API server, where it shows one.
+
+    Args:
+        text: The text, with `%s` in place of each value.
+        values: Values of the document and the patch, which may be confidential.
+
+    Attributes:
+        path: The names of the fields from the document to the one that cannot be merged.
+    """
+
+    def __init__(self, text: str, *values: object) -> None:
+        super().__init__(text)
+        self.values: Final = values
+        self.path: Final[list[str]] = []
 
 
 class MalformedPatchError(PatchError):
@@ -80,19 +95,24 @@ def _apply_map_directive(patch: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in patch.items() if name != _PATCH}
     if directive == "delete":
         return {}
-    raise PatchError(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
+    raise PatchError("unknown patch type: %s in map: %s", directive, patch)
 
 
 def _set(live: dict[str, Any], name: str, value: Any, kind: Type) -> None:
     known = live.get(name)
     below = _type_of(kind, name)
-    if isinstance(known, dict) and isinstance(value, dict):
-        live[name] = _merge_maps(known, value, below)
-    elif isinstance(known, list) and isinstance(value, list):
-        live[name] = _merge_lists(known, value, below)
-    elif _is_directive(
-        kept := _without_directives(_without_nulls(value) if name not in live or known is None else value)
-    ):
+    try:
+        if isinstance(known, dict) and isinstance(value, dict):
+            live[name] = _merge_maps(known, value, below)
+            return
+        if isinstance(known, list) and isinstance(value, list):
+            live[name] = _merge_lists(known, value, below)
+            return
+    except PatchError as error:
+        error.path.insert(0, name)
+        raise
+    kept = _without_directives(_without_nulls(value) if name not in live or known is None else value)
+    if _is_directive(kept):
         live.pop(name, None)
     else:
         live[name] = kept
@@ -157,9 +177,8 @@ def _require_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
         if isinstance(item, dict) and _PATCH in item:
             continue
         if not any(identity(item) == identity(other) for other in rest):
-            raise PatchError(
-                f"The order in patch list:\n{go_text(patch)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
-            )
+            text = "The order in patch list:\n%s\n doesn't match $setElementOrder list:\n%s\n"
+            raise PatchError(text, patch, order)
 
 
 def _identity(merge_key: str) -> Callable[[Any], Any]:
@@ -171,7 +190,7 @@ def _identity(merge_key: str) -> Callable[[Any], Any]:
         if not isinstance(item, dict):
             raise PatchError(f"expected a map[string]interface {{}}, but received a {_go_kind(item)}")
         if merge_key not in item:
-            raise PatchError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+            raise PatchError(f"map: %s does not contain declared merge key: {merge_key}", item)
         return item[merge_key]
 
     return identity
@@ -190,7 +209,7 @@ def _merge_lists(live: list[Any], patch: list[Any], kind: Type) -> list[Any]:
         return live
     shapes = {_go_kind(item) if not isinstance(item, dict) else "map" for item in (*live, *patch)}
     if len(shapes) > 1:
-        raise PatchError(f"list element types are not identical: [{go_text(live)} {go_text(patch)}]")
+        raise PatchError("list element types are not identical: [%s %s]", live, patch)
     if "[]interface {}" in shapes:
         raise PatchError("lists of lists are not supported")
     identity = _identity(kind.patch_key)
@@ -218,14 +237,14 @@ def _apply_item_directives(live: list[Any], patch: list[Any], merge_key: str) ->
         directive = item.get(_PATCH)
         if directive == "delete":
             if merge_key not in item:
-                raise PatchError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+                raise PatchError(f"map: %s does not contain declared merge key: {merge_key}", item)
             live = [known for known in live if known.get(merge_key) != item[merge_key]]
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
             raise PatchError("merging lists cannot yet be specified in the patch")
         elif directive is not None:
-            raise PatchError(f"unknown patch type: {go_text(directive)} in map: {go_text(item)}")
+            raise PatchError("unknown patch type: %s in map: %s", directive, item)
     return (ordinary, []) if replaced else (live, ordinary)
 
 
