@@ -102,7 +102,8 @@ class CachedCluster:
         timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = cluster
-        self._uncached = uncached
+        self.uncached: Final = uncached
+        """Kinds that are read from the cluster."""
         self._per_namespace = per_namespace
         self._reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
         self._max_objects = max_objects
@@ -254,7 +255,7 @@ class CachedCluster:
             on_served: Called when the API server serves the kind again after it did not, or after it may not have: no
                 change need follow, since no object may exist yet. See `Subscription`.
         """
-        if (api_version, kind) in self._uncached:
+        if (api_version, kind) in self.uncached:
             raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")
         informer = self._informer_for(api_version, kind, namespace)
         if informer is None:
@@ -474,7 +475,7 @@ class CachedCluster:
         return self._informer(WatchScope(api_version, kind, namespace if self._per_namespace else ""))
 
     def _informer(self, scope: WatchScope) -> Informer | None:
-        if self._closed or scope[:2] in self._uncached:
+        if self._closed or scope[:2] in self.uncached:
             return None
         informer = self._informers.get(scope)
         if informer is None:

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -142,7 +143,9 @@ def _retry_after(error: Exception, now: datetime) -> timedelta | None:
     asked = getattr(error, "retry_after", None)
     if asked is None:
         headers = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
-        asked = headers.get("Retry-After") if isinstance(headers, Mapping) else None
+        # Those of the standard library are no mapping, and a plain one may have any case.
+        named = headers.items() if isinstance(headers, Mapping | Message) else ()
+        asked = next((value for name, value in named if str(name).lower() == "retry-after"), None)
     if isinstance(asked, timedelta):
         return asked
     try:
@@ -417,8 +420,15 @@ class ExternalCalls:
                 text = "%s goes on after its cancellation, and is not awaited: the client must not catch CancelledError"
                 _log.error(text, task.get_name())
         self._has_ended = False
-        self._targets.clear()
-        self._known.clear()
+        # A call that goes on keeps its resource and its place at the target, also if this process leads again.
+        self._targets = {name: state for name, state in self._targets.items() if state.running}
+        for state in self._targets.values():
+            state.health = Health()
+        self._known = OrderedDict(
+            (place, Known(flight=known.flight))
+            for place, known in self._known.items()
+            if known.flight is not None and not known.flight.task.done()
+        )
 
     @staticmethod
     def _wake(state: _Target, now: timedelta, *, everyone: bool) -> None:

@@ -8,6 +8,7 @@ contain data of the object.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
@@ -17,6 +18,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar, cast
 
 from ocf.cluster import Cluster
+from ocf.component.author_code import is_cancelled
 from ocf.errors import ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, copy_json, read_live, write_model
@@ -129,9 +131,16 @@ async def _awaited(validator: Callable[..., Awaitable[Iterable[Any]]], *argument
     name = name_of(validator)
     try:
         return list(await validator(*arguments))
-    except Exception as error:
-        _log.exception("%s failed", name)
-        raise _WebhookError(f"{name} failed with {_type(error)}, see the operator's log") from error
+    except (Exception, asyncio.CancelledError) as error:
+        if is_cancelled(error):
+            raise
+        raise _author_failure(name, error) from error
+
+
+def _author_failure(name: str, error: BaseException) -> _WebhookError:
+    """Log the error of an author's function; return what the response shows of it."""
+    _log.error("%s failed", name, exc_info=error)
+    return _WebhookError(f"{name} failed with {_type(error)}, see the operator's log")
 
 
 def rejection(uid: str, code: int, reason: str, message: str) -> Manifest:
@@ -267,9 +276,10 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with running_function(name):
             return function(*arguments)
-    except Exception as error:
-        _log.exception("%s failed", name)
-        raise _WebhookError(f"{name} failed with {_type(error)}, see the operator's log") from error
+    except (Exception, asyncio.CancelledError) as error:
+        if is_cancelled(error):
+            raise
+        raise _author_failure(name, error) from error
 
 
 def _read(webhook: Webhook[T], manifest: Manifest) -> T:

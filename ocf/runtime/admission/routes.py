@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -51,7 +51,9 @@ class Route:
     respond: Callable[[Mapping[str, Any]], Manifest]
     reject_late: Callable[[str, str], Manifest]
     failed: Callable[[Manifest], bool]
-    complete: Callable[[Mapping[str, Any], Manifest, Cluster, RunningFunction], Awaitable[Manifest]] | None = None
+    complete: (
+        Callable[[Mapping[str, Any], Manifest, Cluster, RunningFunction], Coroutine[Any, Any, Manifest]] | None
+    ) = None
 
     def seconds(self, asked: str) -> float:
         """Return within how many seconds a request is answered: nine tenths of the time that its API server waits.

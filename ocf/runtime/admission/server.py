@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
@@ -98,6 +98,8 @@ class WebhookServer:
         self._listening: ListeningServer | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refresh_began: timedelta | None = None
+        self._cancelled: set[asyncio.Task[Manifest]] = set()
+        """Functions that were cancelled, and may go on."""
 
     @property
     def pair(self) -> KeyPair:
@@ -197,9 +199,22 @@ class WebhookServer:
                     if route.complete is None or self._cluster is None:
                         return answer
                     call = WorkerCall()
-                    return await route.complete(question, answer, self._cluster, call.running)
+                    return await self._unless_late(route.complete(question, answer, self._cluster, call.running))
         except TimeoutError:
             return route.reject_late(uid, f"{route.name}: {self._late(call)} within {seconds:g} seconds")
+
+    async def _unless_late(self, completion: Coroutine[Any, Any, Manifest]) -> Manifest:
+        """Return the response of functions in the event loop; nothing waits for one that ignores its cancellation."""
+        task = asyncio.create_task(completion)
+        try:
+            await asyncio.wait({task})
+        finally:
+            if not task.done():
+                self._cancelled.add(task)
+                task.add_done_callback(self._cancelled.discard)
+                task.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
+                task.cancel()
+        return task.result()
 
     def _late(self, call: WorkerCall | None) -> str:
         """Return what has not happened in time, and log where a function is that has not returned."""

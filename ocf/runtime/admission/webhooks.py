@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.cluster import Cluster
@@ -214,10 +214,16 @@ class Webhooks:
         for resource in self.conversions:
             if not resource.has_conversions:
                 yield f"webhooks {self.name}: {resource.name} has one version, so it needs no conversion webhook"
-        for function in (one for each in self.webhooks for one in each.defaulters):
-            if iscoroutinefunction(function):
-                name = getattr(function, "__qualname__", "a function")
-                yield f"webhooks {self.name}: {name} is a coroutine; defaulters are plain functions"
+        yield from self._function_problems()
         if not _SHORTEST <= self.timeout <= _LONGEST:
             seconds = self.timeout.total_seconds()
             yield f"webhooks {self.name}: the timeout must be between 1 and 30 seconds, got {seconds:g}"
+
+    def _function_problems(self) -> Iterator[str]:
+        for each in self.webhooks:
+            for function in filter(iscoroutinefunction, each.defaulters):
+                name = getattr(function, "__qualname__", "a function")
+                yield f"webhooks {self.name}: {name} is a coroutine; defaulters are plain functions"
+            for function in filter(isasyncgenfunction, each.validators):
+                name = getattr(function, "__qualname__", "a function")
+                yield f"webhooks {self.name}: {name} yields; a coroutine function returns what it has found"

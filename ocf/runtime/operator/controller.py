@@ -368,7 +368,7 @@ class Controller:
         scope = (api_version, kind, namespace)
         if scope in self._following or self._start is None:
             return
-        if (api_version, kind) in self.operator.uncached_kinds or (api_version, kind) in _NOT_FOLLOWED:
+        if (api_version, kind) in self._cache.uncached or (api_version, kind) in _NOT_FOLLOWED:
             return
         self._cache.retain(*scope)
         name = f"{self.operator.name} follows {kind} {namespace}".rstrip()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ocf.objects.manifest import split_api_version
 from ocf.runtime.rbac.rules import ANY, wildcard_group
 
 __all__ = ["UncachedKinds", "wildcard_problems"]
+
+_IS_VERSION: Final = re.compile(r"v\d+((alpha|beta)\d+)?").fullmatch
+"""A core version is not a group: `v1/*` would be one of that name."""
 
 
 class UncachedKinds:
@@ -41,14 +46,21 @@ class UncachedKinds:
 def wildcard_problems(option: str, kinds: Iterable[tuple[str, str]], *, allowed: bool = True) -> Iterator[str]:
     """Yield which pairs of an option have a wildcard that has no meaning there."""
     for api_version, name in kinds:
-        kind = name.partition("/")[0]
+        kind, _, part = name.partition("/")
         if ANY not in api_version + kind:
             continue
         given = f'{option}: ("{api_version}", "{name}")'
         group = wildcard_group(api_version)
         if not allowed:
             yield f"{given} has a wildcard, but each of these kinds is watched from the start: name them"
-        elif kind != ANY or api_version not in {ANY, "v1", f"{group}/{ANY}"} or (ANY in group and group != ANY):
+        elif part and (part == ANY or option in {"uncached", "deletes"}):
+            yield f'{given} names a subresource of all kinds: `reads` and `writes` may, by its name, ("*", "*/scale")'
+        elif (
+            kind != ANY
+            or api_version not in {ANY, "v1", f"{group}/{ANY}"}
+            or (ANY in group and group != ANY)
+            or _IS_VERSION(group)
+        ):
             yield (
                 f'{given} is not a wildcard: ("example.com/*", "*") is for all kinds of a group, ("v1", "*") for those '
                 'of the core group, ("*", "*") for all'

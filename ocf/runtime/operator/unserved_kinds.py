@@ -39,7 +39,7 @@ class UnservedKinds:
         Args:
             scope: What was requested, and not found: the object or the kind.
         """
-        if start is not None and scope[:2] in self._operator.uncached_kinds and scope not in self._waits:
+        if start is not None and scope[:2] in self._cache.uncached and scope not in self._waits:
             self._waits[scope] = start(self._wait(scope), f"{self._operator.name} looks for {scope[1]}")
 
     def release(self, used: Collection[Followed]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from email.message import Message
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import pytest
 from aiohttp import ClientSession, web
@@ -190,6 +192,12 @@ def _response_error(status: int, **headers: str) -> Exception:
     return error
 
 
+def _library_error() -> Exception:
+    headers = Message()
+    headers["Retry-After"] = "30"
+    return HTTPError("https://user:hunter2@eu/boards", 503, "busy", headers, None)
+
+
 @pytest.mark.parametrize(
     ("error", "text", "of_target", "seconds"),
     [
@@ -206,6 +214,8 @@ def _response_error(status: int, **headers: str) -> Exception:
             60,
             id="date",
         ),
+        pytest.param(_response_error(503, **{"retry-after": "30"}), "HTTP status 503", True, 30, id="another case"),
+        pytest.param(_library_error(), "HTTP status 503", True, 30, id="of the standard library"),
         pytest.param(_response_error(503, **{"Retry-After": "soon"}), "HTTP status 503", True, None, id="nonsense"),
         pytest.param(_response_error(503, **{"Retry-After": "3600"}), "HTTP status 503", True, 3600, id="an hour"),
         pytest.param(_response_error(503, **{"Retry-After": "3601"}), f"HTTP status 503{LONG}", True, 3600, id="more"),

@@ -18,20 +18,22 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ocf import component
+from ocf.cluster import InterceptingCluster
 from ocf.component import Component, Reason
 from ocf.concepts import GuardStatus, StatusReport
-from ocf.errors import NotFoundError, ProviderUnavailableError
+from ocf.errors import NotFoundError, ProviderUnavailableError, ServerError
 from ocf.objects import ObjectKey
 from ocf.primitives import external
-from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, running
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 from ocf_server import CustomKind, EmbeddedCluster
 from tests.component.external.conftest import OWNER, Bucket, Buckets, Live, Shop, System
 from tests.component.external.test_one_target import run
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from ocf.cluster import Cluster, Request
     from ocf.objects import Manifest
 
 
@@ -70,13 +72,13 @@ class World:
         return made.with_resource(bucket.with_targets(*self.targets) if self.targets else bucket).build()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, through: Cluster | None = None, **options: Any) -> AsyncIterator[None]:
         shops: Operator[Any] = Operator(
             name="shops", owner=OwnerType("example.com/v1", "Shop"), components=self.declare
         )
         self.registry = CollectorRegistry()
-        options = ManagerOptions(listen=None, clock=LoopClock(), registry=self.registry)
-        async with running(self.cluster, shops, options=options):
+        given = ManagerOptions(listen=None, clock=LoopClock(), registry=self.registry, **options)
+        async with running(through or self.cluster, shops, options=given):
             yield
 
     def metrics(self) -> dict[str, float]:
@@ -382,6 +384,37 @@ def test_a_call_that_ignores_its_cancellation_does_not_hold_the_end_of_the_opera
             assert world.at("") == (0 if verb == "delete" else 1)
         assert system.created.total() == 1
         assert not caplog.text
+
+    run_in_virtual_time(check())
+
+
+def test_a_call_that_goes_on_after_a_lost_lease_is_not_made_again_by_the_same_process() -> None:
+    class Cut(InterceptingCluster):
+        is_cut = False
+
+        async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+            if self.is_cut and request.kind == "Lease":
+                raise ServerError("no connection")
+            return await send()
+
+    async def check() -> None:
+        world = World()
+        world.client.system = world.system = system = Stubborn()
+        system.verbs = frozenset({"apply"})
+        network = Cut(world.cluster)
+        async with world.running(network, lease=Lease("shops", "town")):
+            await world.create(1)
+            await asyncio.sleep(30)
+            network.is_cut = True
+            await asyncio.sleep(60)
+            network.is_cut = False
+            await asyncio.sleep(120)
+            assert "Busy.apply goes on" in (await world.ready())["message"]
+            assert system.calls.count("apply") == 1
+            system.verbs = frozenset()
+            await asyncio.sleep(60)
+            assert (await world.ready())["status"] == "True"
+            assert system.created.total() == 1
 
     run_in_virtual_time(check())
 

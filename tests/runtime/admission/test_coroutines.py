@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -13,7 +13,7 @@ import pytest
 
 from ocf.cluster import ListOptions
 from ocf.component import Component
-from ocf.errors import ApiError, ConfigError, InvalidError, ServerError
+from ocf.errors import ApiError, BuildError, ConfigError, InvalidError, ServerError
 from ocf.objects import Manifest
 from ocf.runtime.admission import (
     AdmissionRequest,
@@ -146,6 +146,29 @@ async def hangs(_new: Manifest, _old: Manifest | None, _request: AdmissionReques
     return []
 
 
+async def gives_up(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+    raise asyncio.CancelledError
+
+
+async def is_disturbed(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+    """Wait for what another task has cancelled."""
+    other = asyncio.ensure_future(asyncio.Event().wait())
+    asyncio.get_running_loop().call_soon(other.cancel)
+    await other
+    return []
+
+
+def gives_up_at_once(_new: Manifest, _old: Manifest | None, _operation: Operation) -> Findings:
+    raise asyncio.CancelledError
+
+
+async def accepts_late(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+    """Take the cancellation at the limit for an answer."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+    return []
+
+
 async def babbles(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Any:
     return ["no"]
 
@@ -155,6 +178,10 @@ async def babbles(_new: Manifest, _old: Manifest | None, _request: AdmissionRequ
     [
         pytest.param(fails, "fails failed with LookupError, see the operator's log", id="an error"),
         pytest.param(hangs, "hangs did not return within 0.9 seconds", id="no end"),
+        pytest.param(gives_up, "gives_up failed with CancelledError", id="a cancellation of its own"),
+        pytest.param(is_disturbed, "is_disturbed failed with CancelledError", id="a cancellation of what it waits for"),
+        pytest.param(gives_up_at_once, "gives_up_at_once failed with CancelledError", id="a function that raises it"),
+        pytest.param(accepts_late, "accepts_late did not return within 0.9 seconds", id="it ignores its cancellation"),
         pytest.param(babbles, "babbles must return FieldError or Warn, got str", id="another type"),
     ],
 )
@@ -165,6 +192,30 @@ async def test_one_that_fails_is_named_without_its_text(validator: Any, problem:
     assert problem in refused.value.message
     assert "hunter2" not in refused.value.message
     assert isinstance(refused.value, ServerError) or refused.value.code >= 500
+
+
+async def test_one_that_never_ends_holds_up_no_response() -> None:
+    ended = asyncio.Event()
+
+    async def goes_on(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+        while not ended.is_set():
+            with suppress(asyncio.CancelledError):
+                await ended.wait()
+        return []
+
+    async with operating(of(goes_on), limit=timedelta(seconds=1)) as (cluster, _):
+        for name in "ab":
+            with pytest.raises(ApiError, match="goes_on did not return within"):
+                await cluster.create(shop(name), field_manager="user")
+        ended.set()
+
+
+def test_one_that_yields_is_rejected_at_once() -> None:
+    async def yields(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Any:
+        yield required("spec.street")
+
+    with pytest.raises(BuildError, match="yields; a coroutine function returns what it has found"):
+        Webhooks("shops", [of(yields)])
 
 
 def test_without_a_cluster_it_is_left_out() -> None:

@@ -359,6 +359,25 @@ def test_a_kind_that_is_not_cached_is_used_once_it_is_served(run_test: RunTest, 
     run_test(test)
 
 
+@pytest.mark.parametrize("uncached", [("late.example.org/v1", "Thing"), ("*", "*")], ids=["named", "all"])
+def test_a_kind_that_another_operator_of_the_process_does_not_cache_is_used_once_it_is_served(
+    run_test: RunTest, uncached: tuple[str, str]
+) -> None:
+    async def test(env: Env) -> None:
+        env.before = read_thing
+        env.settings = {"rate_limiter": ExponentialBackoff(10 * HOUR * SECOND, 10 * HOUR * SECOND, jitter=0)}
+        await env.create(shop(guide="late"))
+        others = env.operator(name="others", components=lambda _: [], uncached=[uncached])
+        async with running(env.gateway, env.operator(), others, options=env.options()):
+            await asyncio.sleep(HOUR)
+            env.forget()
+            await env.create(definition_of("late"))
+            await asyncio.sleep(CEILING + 1)
+            assert "corner" in [name for name, _ in env.passes]
+
+    run_test(test)
+
+
 def test_an_object_that_is_missing_is_no_missing_kind(run_test: RunTest) -> None:
     """Nothing is looked for where the API server serves a kind that is not cached, and only the object is not there."""
 

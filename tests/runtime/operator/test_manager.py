@@ -351,6 +351,10 @@ def test_operators_need_different_names(names: list[str]) -> None:
         pytest.param({"reads": [("*.example.com/*", "*")]}, "reads: .* is not a wildcard", id="a part of a group"),
         pytest.param({"writes": [("apps/*", "Dep*/scale")]}, "writes: .* is not a wildcard", id="a part of a kind"),
         pytest.param({"deletes": [("apps/*", "Deployment")]}, "deletes: .* is not a wildcard", id="any version"),
+        pytest.param({"uncached": [("v1/*", "*")]}, "uncached: .* is not a wildcard", id="a version as a group"),
+        pytest.param({"deletes": [("*", "*/scale")]}, "deletes: .* names a subresource of all", id="deletes a part"),
+        pytest.param({"uncached": [("*", "*/scale")]}, "uncached: .* a subresource of all", id="a part in memory"),
+        pytest.param({"reads": [("apps/*", "*/*")]}, "reads: .* names a subresource of all", id="all parts of all"),
         pytest.param({"owns": [("apps/*", "*")]}, "owns or watches: .* name them", id="a wildcard that is watched"),
     ],
 )
