@@ -220,5 +220,5 @@ def wrapped_clusters(cluster: Cluster) -> Iterator[Cluster]:
     """Yield a cluster, the one that it wraps, and so on; the last one wraps none, or hides it."""
     yield cluster
     while isinstance(cluster, InterceptingCluster):
-        cluster = cluster._inner  # noqa: SLF001 (a wrapper shows it to nobody else)
+        cluster = cluster._inner  # noqa: SLF001 (of the class of this module)
         yield cluster

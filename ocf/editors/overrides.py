@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ocf.errors import ConfigError
+from ocf.objects import Manifest
 from ocf.objects.manifest import ObjectKey, split_api_version
 from ocf.objects.models import write_parts
-
-if TYPE_CHECKING:
-    from ocf.objects import Manifest
 
 __all__ = ["strategic_merge"]
 
