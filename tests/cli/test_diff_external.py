@@ -147,7 +147,7 @@ def test_a_change_and_a_removal_are_shown_and_only_read(env: Env, calls: list[st
     assert (sorted(calls), env.inner.resource_version) == (["read corner", "read side"], version)
 
 
-@pytest.mark.usefixtures("env")
+@pytest.mark.usefixtures("operator_directory", "env")
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_session_that_no_lifespan_has_opened_is_named_with_its_resource_and_client(
     calls: list[str], ocf: Run, output: str

@@ -368,7 +368,9 @@ class Controller:
         scope = (api_version, kind, namespace)
         if scope in self._following or self._start is None:
             return
-        if (api_version, kind) in self._cache.uncached or (api_version, kind) in _NOT_FOLLOWED:
+        # Another operator of the process may declare what a wildcard of this one leaves out, or the reverse.
+        unfollowed = (_NOT_FOLLOWED, self.operator.uncached_kinds, self._cache.uncached)
+        if any((api_version, kind) in kinds for kinds in unfollowed):
             return
         self._cache.retain(*scope)
         name = f"{self.operator.name} follows {kind} {namespace}".rstrip()

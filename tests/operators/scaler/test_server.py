@@ -130,7 +130,9 @@ async def test_the_life_of_a_scaler(
             await world.until_gone(main)
         assert await world.autoscalers() == []
         assert await world.replicas(web_key) == 0
-    assert "forbidden" not in caplog.text.lower()
+    # Autoscalers of other tests on the same server ask this metrics API, too, for namespaces in which it has no rights.
+    refused = [line for line in caplog.text.lower().splitlines() if "forbidden" in line]
+    assert [line for line in refused if f'namespace "{world.home}"' in line or "namespace" not in line] == []
 
 
 async def test_a_second_scaler_of_a_target_is_rejected_where_webhooks_are_served() -> None:
