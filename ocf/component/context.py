@@ -170,10 +170,6 @@ class ReconcileContext(OwnerState):
         """
         return written_condition(self._open_changes.conditions, name, self.owned_by.generation)
 
-    def _component_condition(self, name: str) -> Condition:
-        """Return the condition of a component; a reason that no component has counts as Unknown."""
-        return stored_condition(self._open_changes.conditions, name, self.owned_by.generation)
-
     def remove_condition(self, name: str) -> None:
         """Stage the removal of a condition that this operator has set; one that is not there may be removed, too.
 
@@ -187,7 +183,8 @@ class ReconcileContext(OwnerState):
 
     def condition_context(self, name: str) -> ConditionContext:
         """Return what the next condition of a type is computed from."""
-        return ConditionContext(self._component_condition(name), self.owned_by.generation, self.now)
+        condition = stored_condition(self._open_changes.conditions, name, self.owned_by.generation)
+        return ConditionContext(condition, self.owned_by.generation, self.now)
 
     def stage(self, condition: Condition, *, published: bool = True) -> None:
         """Stage the condition of a component; it replaces the one of its type, at its place."""
@@ -357,7 +354,7 @@ class ReconcileContext(OwnerState):
         types = [(component.name, component.condition_type) for component in components]
         for component, _ in types:
             self._aggregates.setdefault(component, set()).add(name)
-        standing = [(name, self.unpublished.get(kind) or self._component_condition(kind)) for name, kind in types]
+        standing = [(name, self.unpublished.get(kind) or self.condition_context(kind).previous) for name, kind in types]
         # Compared with the stored condition, because a failure that was staged before is not a transition.
         stored = stored_condition(self._changes.stored_conditions, name, self.owned_by.generation)
         condition = aggregate(standing, ConditionContext(stored, self.owned_by.generation, self.now))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ocf.cluster import PatchOptions, PatchType
 from ocf.cluster.retry import MOST_TRIES
 from ocf.component.model.write_backoff import is_older, record_revert, revert_message, wait, written
+from ocf.component.status_write import read_owner
 from ocf.errors import ConfigError, ConflictError, NotFoundError
 from ocf.objects.json_values import to_json
 from ocf.objects.paths import format_path, get_field
@@ -74,7 +75,7 @@ async def patch_owner(
         except NotFoundError:
             return OwnerPatch(None)
         except ConflictError:
-            found = await _read(cluster, owner)
+            found = await read_owner(cluster, owner)
             if found is None:
                 return OwnerPatch(None)
             if not tries_left or _is_another(read, found, patch):
@@ -135,15 +136,6 @@ def _is_another(read: Manifest, live: Manifest, patch: Manifest) -> bool:
     contents = [{name: one[name] for name in one if name not in {"metadata", "status"}} for one in (read, live)]
     changed = contents[0] != contents[1]
     return changed or any(get_field(read, path) != get_field(live, path) for path in _leaves(patch))
-
-
-async def _read(cluster: Cluster, owner: Owner) -> Manifest | None:
-    """Read the owner again; None if it is gone."""
-    try:
-        live = await cluster.get(owner.key)
-    except NotFoundError:
-        return None
-    return live if live["metadata"].get("uid") == owner.uid else None
 
 
 def _held_back(

@@ -37,7 +37,7 @@ from ocf.objects.conditions import find_condition
 from ocf.objects.timestamps import format_time
 from ocf.schema.rest_mapping import StatusPlace, has_status
 
-__all__ = ["Merge", "StatusWrite", "WrittenStatus", "as_known", "merged", "write_accepted"]
+__all__ = ["Merge", "StatusWrite", "WrittenStatus", "as_known", "merged", "read_owner", "write_accepted"]
 
 # How often a status write is tried after conflicts. Each try starts from the stored status, and of several reconciles
 # that write at once, one succeeds in each round: this many lose nothing.
@@ -378,7 +378,7 @@ async def _write_status(write: StatusWrite, live: Manifest) -> WrittenStatus | N
         try:
             stored = await write.send(status, live)
         except (ConflictError, NotFoundError) as error:
-            found = await _read(write.cluster, write.owner)
+            found = await read_owner(write.cluster, write.owner)
             if found is None:  # which says nothing about the definition
                 return None
             live = found
@@ -392,15 +392,6 @@ async def _write_status(write: StatusWrite, live: Manifest) -> WrittenStatus | N
                 done = write.stored(status, stored, live)
                 return done._replace(reverted=reverted, retry_after=retry_after)
             live = stored
-
-
-async def _read(cluster: Cluster, owner: Owner) -> Manifest | None:
-    """Read an owner again; None if it was deleted, or another one has its name now."""
-    try:
-        live = await cluster.get(owner.key)
-    except NotFoundError:
-        return None
-    return live if live["metadata"].get("uid") == owner.uid else None
 
 
 def _filled(
@@ -463,3 +454,12 @@ def _path_text(path: ValuePath) -> str:
         'status.conditions[*].observedGeneration'
     """
     return ".".join(("status", *path)).replace(f".{ITEM}", f"[{ITEM}]")
+
+
+async def read_owner(cluster: Cluster, owner: Owner) -> Manifest | None:
+    """Read an owner again; None if it was deleted, or another one has its name now."""
+    try:
+        live = await cluster.get(owner.key)
+    except NotFoundError:
+        return None
+    return live if live["metadata"].get("uid") == owner.uid else None

@@ -298,7 +298,7 @@ class Rendering(NamedTuple):
 
 @runtime_checkable
 class Clearing(Protocol):
-    """A resource whose edits clear fields, whoever has set them in the live object."""
+    """A resource whose edits clear fields, whichever client set them in the live object."""
 
     def rendering(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Rendering:
         """Return what `render` returns for the same arguments, with the fields that are cleared.

@@ -111,7 +111,8 @@ class SingleRunBuilder(TaskBuilder[ModelT, MutatorT]):
 
         A run that has finished, with success or not, is remembered in a condition of the owner, of the type
         `<operator>/Completed_<namespace>_<name>_<key>`. While the condition is there, the object is not created again,
-        whoever deletes it. The object of another key is deleted with its pods, also while it runs, and created again.
+        whichever client deletes it. The object of another key is deleted with its pods, also while it runs, and created
+        again.
 
         Args:
             key: The key of the run, such as the version that is migrated to: a label value.

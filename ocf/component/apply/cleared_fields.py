@@ -1,4 +1,4 @@
-"""Fields that an author clears: set to None by an edit, and removed from the live object, whoever has set them.
+"""Fields that an author clears: an edit sets them to None, and they leave the live object, whichever client set them.
 
 An apply removes only what its manager alone owns, and a null in it counts as a field that is not declared. So the field
 is taken from its managers first, by a change of `managedFields` that changes no value. Then the same apply as always

@@ -87,7 +87,7 @@ class MachineSteps:
                 await delete_object(self._cluster, node.manifest)
                 node.manifest = _ending(node.manifest, current.now)
                 return
-            # Two unnamed requests at once could not tell their machines apart.
+            # Two unnamed requests at once could not distinguish their machines.
             if not self._provider.keeps_names and self._another_is_unknown(current, node):
                 return
         machine = current.machine_of(node, keeps_names=self._provider.keeps_names)

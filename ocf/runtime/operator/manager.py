@@ -49,9 +49,8 @@ __all__ = ["Manager", "require_together"]
 
 _log: Final = logging.getLogger(__name__)
 
-# Seconds between two checks for watches whose task has died, while one fails and while none does; a watch that only
-# failed retries by itself. An idle process is not woken more often than once a minute.
-_WATCH_CHECK_PERIODS: Final = (10.0, 60.0)
+# Seconds between two checks for watches whose task has died; a watch that only failed retries by itself.
+_WATCH_CHECK_PERIOD: Final = 10.0
 
 
 class Manager:
@@ -338,16 +337,13 @@ class _Term:
         In steady state no request is made that would restart them.
         """
         logged = ""
-        fails = True
         while True:
-            await asyncio.sleep(_WATCH_CHECK_PERIODS[not fails])
+            await asyncio.sleep(_WATCH_CHECK_PERIOD)
             unread = self._health.owners()
             if unread and unread != logged:
                 _log.warning("%s", unread)
             logged = unread
-            failing = [(one, state) for one in self._caches for state in one.failing]
-            fails = bool(unread or failing)
-            for cache, state in failing:
+            for cache, state in [(one, state) for one in self._caches for state in one.failing]:
                 # The state of the watch has the problem, which may be any error, and belong to what one owner names.
                 with suppress(Exception):
                     await cache.cache(state.api_version, state.kind, namespace=state.namespace)

@@ -1,4 +1,4 @@
-"""An edit that sets a field to None clears it in the live object, whoever has set it.
+"""An edit that sets a field to None clears it in the live object, whichever client set it.
 
 A field that a former writer has set outlives every apply that does not declare it:
 https://github.com/kubernetes/kubernetes/issues/99003, https://github.com/kubernetes/kubernetes/pull/112905.

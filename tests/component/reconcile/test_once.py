@@ -1,4 +1,4 @@
-"""Tasks that run once: remembered in the owner, whoever deletes the Job; another key is another run.
+"""Tasks that run once: remembered in the owner, whichever client deletes the Job; another key is another run.
 
 Reports of operators that ran a Job again: https://github.com/ansible/awx-resource-operator/issues/49 and
 https://github.com/openshift/pagerduty-operator/pull/402 (the TTL deletes it),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from tests.controllers.nodegroup.conftest import GROUP, TICK, Env, run
-from tests.requirements import Sampled
 
 GROWTH = 14
 # The last write comes within 17 turns, whatever is disturbed; a node may be removed 10 turns after it became idle.
@@ -69,19 +67,14 @@ async def check_shrunk(env: Env) -> None:
     assert (await env.read_conditions(GROUP))["Scaling"]["status"] == "False"
 
 
-@pytest.mark.matrix
-def test_any_write_may_be_disturbed(sampled: Sampled) -> None:
-    """Each write is disturbed in one way, and in `make properties` in each."""
-
+@pytest.mark.parametrize("disturbance", Disturbance)
+def test_any_write_may_be_disturbed(disturbance: Disturbance) -> None:
     async def scenario() -> None:
         env, writes = await story()
         await check_shrunk(env)
         assert writes > 20
         assert env.value("node_drain_duration_seconds_count", result="success") == 1
-        numbers = range(1, writes + 1)
-        singles = list(zip(cycle(Disturbance), numbers, strict=False))
-        others = [case for case in product(Disturbance, numbers) if case not in singles]
-        for disturbance, number in (*singles, *sampled(others)):
+        for number in range(1, writes + 1):
             env, _ = await story(disturbance, number)
             await check_shrunk(env)
 

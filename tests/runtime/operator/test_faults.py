@@ -277,7 +277,7 @@ def test_a_task_that_was_cancelled_is_started_anew(run_test: RunTest) -> None:
             await asyncio.sleep(1)
             assert "the task was cancelled" in process.health.watches()
             await env.edit(key_of(), {"spec": {"motto": "closed"}})
-            await asyncio.sleep(60)
+            await asyncio.sleep(20)
             assert process.health.watches() == ""
             assert await motto(env) == "closed"
 
