@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, required
+from ocf.runtime.admission.match import Match, Operation
 from ocf.runtime.admission.review import review
-from ocf.runtime.admission.webhooks import AdmissionRequest, Operation, Step, Warn, Webhook, Webhooks
+from ocf.runtime.admission.webhooks import AdmissionRequest, Step, Warn, Webhook, Webhooks
 
 if TYPE_CHECKING:
     from ocf.runtime.admission.certificate_source import FileCertificates
@@ -21,6 +22,7 @@ __all__ = [
     "AdmissionRequest",
     "FieldError",
     "FileCertificates",
+    "Match",
     "Operation",
     "Renewal",
     "SecretCertificates",

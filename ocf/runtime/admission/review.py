@@ -26,7 +26,8 @@ from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.objects.json_changes import merge_changes, same_json
 from ocf.objects.model_errors import field_errors_of
 from ocf.objects.models import validate_live
-from ocf.runtime.admission.webhooks import AdmissionRequest, Operation, Step, Warn, Webhook
+from ocf.runtime.admission.match import Operation
+from ocf.runtime.admission.webhooks import AdmissionRequest, Step, Warn, Webhook
 from ocf.runtime.running_function import RunningFunction, name_of, running_function
 
 __all__ = ["completed_review", "json_patch", "rejection", "review"]

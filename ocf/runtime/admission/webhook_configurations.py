@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.manifest import split_api_version
-from ocf.runtime.admission.webhooks import Operation, Step, Webhook, Webhooks
+from ocf.runtime.admission.match import Operation
+from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
 from ocf.runtime.crds import VersionedResource
 
 __all__ = ["Service", "Url", "configurations", "conversion_of", "conversion_path", "definition_key", "with_conversion"]

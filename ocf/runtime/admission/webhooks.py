@@ -14,6 +14,7 @@ from ocf.errors import BuildError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
+from ocf.runtime.admission.match import Operation
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.versions import resource_of, resource_version
 
@@ -21,7 +22,6 @@ __all__ = [
     "AdmissionRequest",
     "AsyncValidator",
     "Defaulter",
-    "Operation",
     "Step",
     "Validator",
     "Warn",
@@ -34,14 +34,6 @@ U = TypeVar("U", bound="BaseModel")
 
 _SHORTEST: Final = timedelta(seconds=1)
 _LONGEST: Final = timedelta(seconds=30)  # the maximum of the API
-
-
-class Operation(StrEnum):
-    """Operation of an admission request."""
-
-    CREATE = "CREATE"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
 
 
 class Step(StrEnum):

@@ -347,4 +347,4 @@ def test_an_object_without_bottom_is_refused(step: Step) -> None:
 
 
 def test_operations_are_those_of_the_api() -> None:
-    assert list(Operation) == ["CREATE", "UPDATE", "DELETE"]
+    assert list(Operation) == ["CREATE", "UPDATE", "DELETE", "CONNECT"]

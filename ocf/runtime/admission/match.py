@@ -1,0 +1,109 @@
+"""Which requests a webhook or an admission policy is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal, TypeAlias
+
+from ocf.errors import BuildError, ManifestError
+from ocf.objects.selectors import LabelSelector
+
+__all__ = ["Match", "Operation"]
+
+_NAME: Final = "kubernetes.io/metadata.name"  # the API server sets it on each namespace
+
+SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease")
+"""The namespaces that Kubernetes itself needs."""
+
+Scope: TypeAlias = Literal["*", "Namespaced", "Cluster"]
+
+
+class Operation(StrEnum):
+    """Operation of an admission request."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """Which requests for a resource a webhook or an admission policy is for.
+
+    Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
+
+    Args:
+        operations: Operations of the request.
+        subresources: Subresources: `""` for the object itself, `"status"`, and `"*"` for all subresources.
+        scope: Whether the objects have a namespace: `"Namespaced"`, `"Cluster"`, or `"*"` for both.
+        namespaces: Label selector of the namespaces, with `matchLabels` and `matchExpressions`. Objects without a
+            namespace are always selected, but a Namespace is selected by its own labels.
+        objects: Label selector of the objects; the old or the new labels have to match. Whoever writes an object can
+            avoid a rule that selects by its labels.
+        conditions: Conditions in CEL by name, of which each has to be true for the request.
+        policy: `"Equivalent"` also matches requests for other versions of the resource, `"Exact"` does not.
+        everywhere: Whether the namespaces of Kubernetes and the namespace of the operator are included; None includes
+            them only for custom resources. While a webhook of Pods cannot be called, no Pod of its namespaces starts,
+            and so neither does the Pod that would serve it.
+
+    Raises:
+        BuildError: If there is no operation or no subresource, or a selector is invalid.
+
+    Example:
+        >>> Match(namespaces={"matchLabels": {"team": "web"}}).namespace_selector(["ops"])
+        {'matchLabels': {'team': 'web'}, 'matchExpressions': [{'key': 'kubernetes.io/metadata.name', \
+'operator': 'NotIn', 'values': ['ops']}]}
+    """
+
+    operations: Sequence[Operation] = (Operation.CREATE, Operation.UPDATE)
+    subresources: Sequence[str] = ("",)
+    scope: Scope = "*"
+    namespaces: Mapping[str, Any] = field(default_factory=dict)
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    policy: Literal["Equivalent", "Exact"] = "Equivalent"
+    everywhere: bool | None = None
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not self.operations:
+            problems.append("a match needs at least one operation, such as Operation.CREATE")
+        if not self.subresources:
+            problems.append('a match needs at least one subresource; "" is the object itself')
+        for name, selector in (("namespaces", self.namespaces), ("objects", self.objects)):
+            try:
+                LabelSelector.of(selector)
+            except ManifestError as error:
+                problems.append(f"the label selector `{name}` of a match is invalid: {error}")
+        if problems:
+            raise BuildError(problems)
+
+    def rule(self, group: str, version: str, plural: str) -> dict[str, Any]:
+        """Return the rule of a webhook, or the resource rule of a policy."""
+        resources = [f"{plural}/{part}" if part else plural for part in self.subresources]
+        return {
+            "apiGroups": [group],
+            "apiVersions": [version],
+            "operations": [str(operation) for operation in self.operations],
+            "resources": resources,
+            "scope": self.scope,
+        }
+
+    def namespace_selector(self, without: Sequence[str]) -> dict[str, Any]:
+        """Return the label selector of namespaces, which leaves some out.
+
+        Args:
+            without: Names of namespaces that do not match.
+        """
+        selector = dict(self.namespaces)
+        if without:
+            left_out = {"key": _NAME, "operator": "NotIn", "values": list(without)}
+            selector["matchExpressions"] = [*(self.namespaces.get("matchExpressions") or ()), left_out]
+        return selector
+
+    def match_conditions(self) -> list[dict[str, str]]:
+        """Return the match conditions, as manifests have them."""
+        return [{"name": name, "expression": expression} for name, expression in self.conditions.items()]

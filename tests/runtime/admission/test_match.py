@@ -1,0 +1,41 @@
+"""Which requests a webhook is for."""
+
+from typing import Any
+
+import pytest
+
+from ocf.errors import BuildError
+from ocf.runtime.admission import Match, Operation
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"operations": ()}, "at least one operation"),
+        ({"subresources": ()}, "at least one subresource"),
+        ({"namespaces": {"matchLabels": {"a b": "c"}}}, "`namespaces` of a match is invalid: .*a b"),
+        ({"objects": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "`objects` of a match is invalid: .*Is"),
+    ],
+)
+def test_a_match_that_no_api_server_accepts_is_refused(changed: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BuildError, match=problem):
+        Match(**changed)
+
+
+def test_subresources_are_resources_of_the_rule() -> None:
+    match = Match(operations=[Operation.UPDATE], subresources=["", "status"], scope="Namespaced")
+    assert match.rule("", "v1", "pods") == {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE"],
+        "resources": ["pods", "pods/status"],
+        "scope": "Namespaced",
+    }
+
+
+def test_namespaces_are_left_out_beside_what_the_author_selects() -> None:
+    exists = {"key": "tier", "operator": "Exists"}
+    left_out = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ops"]}
+    match = Match(namespaces={"matchExpressions": [exists]})
+    assert match.namespace_selector(["ops"]) == {"matchExpressions": [exists, left_out]}
+    assert match.namespace_selector([]) == {"matchExpressions": [exists]}
