@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks import (
+    admitting,
     bursts,
     caches,
     clusters,
@@ -52,6 +53,7 @@ _SUITES: Final = (
     commands.suite,
     clusters.suite,
     serving.suite,
+    admitting.suite,
     caches.suite,
     converging.suite,
     bursts.suite,
@@ -68,6 +70,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     commands.suite: commands.small_suite,
     clusters.suite: clusters.small_suite,
     serving.suite: serving.small_suite,
+    admitting.suite: admitting.small_suite,
     caches.suite: caches.small_suite,
     converging.suite: converging.small_suite,
     bursts.suite: bursts.small_suite,

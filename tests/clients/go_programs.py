@@ -66,7 +66,11 @@ class Module:
 
 
 MODULES: Final = (
-    Module("clients", Path(__file__).parent / "programs/go", ("./clientgo", "./operator", "helm.sh/helm/v4/cmd/helm")),
+    Module(
+        "clients",
+        Path(__file__).parent / "programs/go",
+        ("./admission", "./clientgo", "./operator", "helm.sh/helm/v4/cmd/helm"),
+    ),
     Module(
         "comparison",
         _CHECKOUT / "examples/comparison/controller_runtime",
@@ -81,8 +85,8 @@ def program(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return a program of the current sources.
 
     Args:
-        name: The name of its package: `clientgo`, `helm`, `operator`, `site-operator`, `controller.test`; or
-            `helm3`.
+        name: The name of its package: `admission`, `clientgo`, `helm`, `operator`, `site-operator`, `controller.test`;
+            or `helm3`.
         environ: The environment variables.
 
     Returns:
