@@ -5,6 +5,7 @@ inside the process, and `ocf.cluster.cache` is a cache in front of either.
 """
 
 from ocf.cluster.apply_cache import ApplyCache
+from ocf.cluster.impersonation import ServiceAccount
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.protocol import (
     Cluster,
@@ -33,6 +34,7 @@ __all__ = [
     "Preconditions",
     "Propagation",
     "Request",
+    "ServiceAccount",
     "Subresource",
     "Verb",
     "WatchEvent",

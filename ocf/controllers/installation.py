@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ocf.cluster import ServiceAccount
 from ocf.objects import Manifest
 from ocf.runtime.pod_objects import (
     container_security,
@@ -14,7 +15,7 @@ from ocf.runtime.pod_objects import (
     service_monitor,
     spread_over_nodes,
 )
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 
 __all__ = ["ControllerPod", "access_manifests", "controller_manifests"]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ocf.cluster import ServiceAccount
 from ocf.component import Component
 from ocf.manifests.folder import note
 from ocf.manifests.install_options import InstallOptions
@@ -31,7 +32,7 @@ from ocf.runtime.pod_objects import (
     service_monitor,
     spread_over_nodes,
 )
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, kopf_rules, roles
+from ocf.runtime.rbac import PolicyRule, kopf_rules, roles
 
 __all__ = ["Installation"]
 

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.cluster import ServiceAccount
 from ocf.errors import ConfigError
 from ocf.manifests.kustomize import documents
 from ocf.objects import dump_document
 from ocf.objects.manifest import split_api_version
 from ocf.objects.name_validation import dns_subdomain
 from ocf.runtime.operator.environment import WEBHOOK_PORT
-from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.rbac import roles
 
 if TYPE_CHECKING:
     from ocf.manifests.installation import Installation

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import ApplyCache, Cluster, PatchOptions, PatchType, Request, Verb
+from ocf.cluster import ApplyCache, Cluster, PatchOptions, PatchType, Request, ServiceAccount, Verb
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import ManagerOptions, Operator, running
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from tests.support import eventually, until_granted

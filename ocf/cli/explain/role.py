@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ocf.cluster import ServiceAccount
 from ocf.controllers.hpa.manifests import TARGETS
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.metrics_client import RESOURCE_METRICS
 from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
 from ocf.objects import Manifest
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 
 __all__ = ["role"]
 

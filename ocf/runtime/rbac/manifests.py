@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from ocf.cluster import ServiceAccount
 from ocf.objects import Manifest
 from ocf.runtime.rbac.policy_rule import PolicyRule
 
-__all__ = ["ServiceAccount", "roles"]
+__all__ = ["roles"]
 
 _API: Final = "rbac.authorization.k8s.io"
 _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAccount:
-    """The service account that the operator runs as."""
-
-    name: str
-    namespace: str
 
 
 def roles(
@@ -38,6 +31,7 @@ def roles(
         The objects: at most one ClusterRole, and one Role per namespace, each followed by its binding.
 
     Example:
+        >>> from ocf.cluster import ServiceAccount
         >>> secrets = {PolicyRule("", "secrets", "get", "ca"), PolicyRule("", "secrets", "patch", "ca")}
         >>> role, binding = roles(secrets, name="op", account=ServiceAccount("op", "ops"), namespaces=["shop"])
         >>> role["rules"]

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ocf.cluster import ServiceAccount
 from ocf.controllers.installation import access_manifests
 from ocf.manifests.helm_templates import NAMESPACE, kept, only, template
 from ocf.objects import Manifest, dump_document
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from scripts.generate.charts.notes import NOTE
 from scripts.generate.charts.values import Section
 

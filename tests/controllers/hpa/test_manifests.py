@@ -19,6 +19,7 @@ from ocf.cluster import (
     PatchOptions,
     PatchType,
     Request,
+    ServiceAccount,
     WatchEvent,
     WatchOptions,
 )
@@ -31,7 +32,7 @@ from ocf.controllers.process import leader_runner
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Lease
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
 from tests.support import until_granted

@@ -17,12 +17,12 @@ from click.testing import CliRunner
 from examples.memcached.operator import NAME
 from examples.memcached.settings import Settings
 from ocf.cli.app import app
+from ocf.cluster import ServiceAccount
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.objects.documents import load_documents
 from ocf.runtime.admission import Service
 from ocf.runtime.operator import Lease
-from ocf.runtime.rbac import ServiceAccount
 from ocf.testing.envtest.binaries import Program
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from examples.memcached.admission import webhooks
 from examples.memcached.model import Memcached
 from examples.memcached.operator import NAME, memcached_operator
 from examples.memcached.samples import EVERYTHING
-from ocf.cluster import InterceptingCluster, ListOptions, PatchOptions, PatchType, Request
+from ocf.cluster import InterceptingCluster, ListOptions, PatchOptions, PatchType, Request, ServiceAccount
 from ocf.concepts import SystemClock
 from ocf.errors import ForbiddenError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, load_document
 from ocf.objects.documents import load_documents
 from ocf.runtime.admission import SecretCertificates, Url, configurations, serving
 from ocf.runtime.operator import Lease, ManagerOptions, running
-from ocf.runtime.rbac import PolicyRule, ServiceAccount
+from ocf.runtime.rbac import PolicyRule
 from ocf.testing.envtest import ControlPlane
 from tests.examples.memcached.env import served
 from tests.support import eventually, until_granted

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.cluster import Cluster, DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster import Cluster, DeleteOptions, ListOptions, PatchOptions, PatchType, ServiceAccount, Subresource
 from ocf.concepts import SystemClock
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import ManagerOptions, running
-from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.rbac import roles
 from ocf.testing.envtest import ControlPlane
 from ocf_server import EmbeddedCluster
 from tests.examples.memcached.env import served

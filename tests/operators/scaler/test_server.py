@@ -17,6 +17,7 @@ import pytest
 from aiohttp import web
 
 from ocf.autoscaling.algorithm import Settings
+from ocf.cluster import ServiceAccount
 from ocf.concepts import SystemClock
 from ocf.errors import InvalidError
 from ocf.http.limits import Limits
@@ -24,7 +25,7 @@ from ocf.http.server import serving_app
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Url
 from ocf.runtime.operator import ManagerOptions, Operator, WebhookOptions, running
-from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.rbac import roles
 from ocf.testing import serving_http_stub
 from ocf.testing.envtest import ControllerName, ControlPlane
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from ocf.cluster import ServiceAccount
 from ocf.errors import ConfigError, ForbiddenError, InvalidError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, dump_document
 from ocf.runtime.admission import Renewal, SecretCertificates, Url, Webhook, Webhooks, configurations, serving
 from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.server import WebhookServer
 from ocf.runtime.crds import CRDVersion, crd
-from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.rbac import roles
 from tests.support import eventually
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ocf.cluster import ServiceAccount
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.crds import CRDVersion, OwnerMetadata, Scope, crd
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType
-from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
+from ocf.runtime.rbac import kopf_rules, roles
 from tests.support import eventually, until_granted
 
 from .test_adapter import Shop, components_of, kopf_running

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from ocf.cluster import ServiceAccount
 from ocf.objects import ObjectKey
 from ocf.runtime.leader import Timing, lead
-from ocf.runtime.rbac import ServiceAccount, lease_rules, roles
+from ocf.runtime.rbac import lease_rules, roles
 from tests.support import eventually
 
 if TYPE_CHECKING:

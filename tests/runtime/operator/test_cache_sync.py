@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import Request, Verb
+from ocf.cluster import Request, ServiceAccount, Verb
 from ocf.cluster.cache import CacheTiming
 from ocf.errors import (
     ApiError,
@@ -30,7 +30,7 @@ from ocf.errors import (
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, running
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from tests.support import eventually, until_granted
 
 from .conftest import NAMESPACE, SECOND, SHOPS, Env, Gateway, RunTest, Shop, key_of, now, settings_of, shop

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from ocf import component
-from ocf.cluster import PatchOptions, PatchType
+from ocf.cluster import PatchOptions, PatchType, ServiceAccount
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
 from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
 from ocf.errors import NotFoundError
@@ -22,7 +22,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
-from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.rbac import roles
 from ocf.runtime.workqueue import FixedDelay
 from ocf.testing.envtest import ControllerName
 from tests.support import eventually, until_granted

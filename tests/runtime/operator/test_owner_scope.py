@@ -17,7 +17,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ocf import component
-from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, Subresource
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, ServiceAccount, Subresource
 from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
@@ -25,7 +25,7 @@ from ocf.primitives import configmap, deployment
 from ocf.runtime.crds import CRDVersion, Scope, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, running
 from ocf.runtime.operator.manager import Manager
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from ocf_server import EmbeddedCluster
 from tests.support import eventually, until_granted
 

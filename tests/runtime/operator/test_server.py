@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchOptions, PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, ServiceAccount, Subresource
 from ocf.component import Component, ReconcileContext, Writes
 from ocf.component.deletion import cleanup_finalizer
 from ocf.errors import ConfigError, ForbiddenError, InvalidError, NotFoundError
@@ -20,7 +20,7 @@ from ocf.primitives import configmap, deployment, unstructured
 from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from ocf.runtime.rbac.rules import declared_rules
 from tests.support import eventually, until_granted
 

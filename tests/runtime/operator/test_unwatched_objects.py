@@ -21,7 +21,7 @@ import aiohttp
 import pytest
 
 from ocf import component
-from ocf.cluster import ListOptions, PatchOptions, PatchType, Request, Verb
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Request, ServiceAccount, Verb
 from ocf.errors import (
     BadRequestError,
     ForbiddenError,
@@ -36,7 +36,7 @@ from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Listen, ManagerOptions, Operator, OwnerType, WebhookOptions, running
 from ocf.runtime.operator.unwatched_objects import UNWATCHED
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf.runtime.rbac import PolicyRule, roles
 from tests.support import eventually, until_granted
 
 from .conftest import NAMESPACE, Env, RunTest, Shop, key_of, settings_of, shop

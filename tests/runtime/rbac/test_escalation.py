@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
+from ocf.cluster import ServiceAccount
 from ocf.concepts import Data
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import clusterrole, clusterrolebinding, role, rolebinding
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, policy_rules, roles
+from ocf.runtime.rbac import PolicyRule, policy_rules, roles
 from tests.runtime.rbac.test_rules import OWNER, SHOPS
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from ocf import component
+from ocf.cluster import ServiceAccount
 from ocf.component import Component, DeletionOrder
 from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, hpa, role, rolebinding, secret
-from ocf.runtime.rbac import PolicyRule, ServiceAccount, custom_definitions, lease_rules, policy_rules, roles
+from ocf.runtime.rbac import PolicyRule, custom_definitions, lease_rules, policy_rules, roles
 from ocf_server import EmbeddedCluster
 
 OWNER = ObjectKey("example.com/v1", "Shop", "corner", "town")

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from ocf import component
-from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
+from ocf.cluster import ListOptions, PatchOptions, PatchType, ServiceAccount, WatchOptions
 from ocf.component import Component, finalize, reconciling
 from ocf.editors import ObjectMetaEditor
 from ocf.errors import ForbiddenError, NotFoundError, OcfError
@@ -22,7 +22,7 @@ from ocf.primitives import BaseMutator, Edits, Handlers, Kind, StaticBuilder, co
 from ocf.primitives import networkpolicy as policy
 from ocf.runtime.crds import CRDVersion, Preserve, crd
 from ocf.runtime.events import broadcasting_events
-from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, policy_rules, roles
+from ocf.runtime.rbac import EVENTS, PolicyRule, policy_rules, roles
 from ocf.testing.envtest import ControlPlane
 from tests.support import eventually
 

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
+from ocf.cluster import ServiceAccount
 from ocf.controllers.nodegroup.manifests import cluster_role
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest
-from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.rbac import roles
 from tests.controllers.nodegroup.whole_cluster.environment import NODE_GROUP_USER, SYSTEM, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API
 from tests.controllers.nodegroup.whole_cluster.rights import FINALIZERS
