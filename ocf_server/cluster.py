@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import random
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from ocf.cluster.apply_cache import ApplyCache
+from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
     DEFAULT_LIST_OPTIONS,
@@ -127,6 +128,7 @@ class EmbeddedCluster:
         self._bookmark_every = bookmark_every
         self._collects = collect
         self._apply_cache = ApplyCache()
+        self._user = ""
         self.requests = RequestLog()
         """Log of all requests to the cluster; `requests.clear()` empties it."""
         for name in (*_FIRST_NAMESPACES, *namespaces):
@@ -137,6 +139,21 @@ class EmbeddedCluster:
     def apply_cache(self) -> ApplyCache:
         """Apply results that outlive a reconcile; losing them costs one write per affected object."""
         return self._apply_cache
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> "EmbeddedCluster":
+        """Return a view of the same cluster whose requests are those of another user, in the request log."""
+        acting = Impersonation.of(user, groups, uid, extra)
+        view = copy.copy(self)
+        view._user = acting.user  # noqa: SLF001 (an instance of this class)
+        view._apply_cache = self._apply_cache.acting_as(acting.key)  # noqa: SLF001 (an instance of this class)
+        return view
 
     @property
     def resource_version(self) -> str:
@@ -441,6 +458,8 @@ class EmbeddedCluster:
     def _recording(self, request: Request) -> Iterator[_Outcome]:
         """Log a request with its outcome; after a write, run the controllers."""
         outcome = _Outcome()
+        if self._user:
+            request = replace(request, user=self._user)
         try:
             yield outcome
         except ApiError as error:

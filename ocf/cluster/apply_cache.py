@@ -13,12 +13,16 @@ It keeps what was sent of a status that the API server stores otherwise or not a
 the owner cannot hold are known only here. Losing that costs one write for each affected owner, and their grace periods
 begin anew. What the definition of a kind cannot hold, and why a status was refused, is kept to report it once.
 
+Results of requests as another user are kept apart: admission may store another value for each user, and what was
+accepted from one may be refused to the other.
+
 Finally it keeps, in a few bytes for each object, in which version and for which desired state the object was last in
 sync: as long as both are the same, the object need not be compared again. Losing that costs one comparison.
 """
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -129,6 +133,22 @@ class ApplyCache:
     _reserved: Mapping[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False)
     _conditions: OrderedDict[str, dict[str, _Claim]] = field(default_factory=OrderedDict, init=False, repr=False)
     _shared: dict[type, Any] = field(default_factory=dict, init=False, repr=False)
+    _user: str = field(default="", init=False)
+    """Key of the user as whom the writes are sent; empty for the user of the process."""
+
+    def acting_as(self, user: str) -> "ApplyCache":
+        """Return the results of the writes as another user, in the same memory and within the same limit.
+
+        Args:
+            user: Key of the user, `Impersonation.key`.
+        """
+        view = copy(self)
+        view._user = user  # noqa: SLF001 (of this class)
+        return view
+
+    def _by(self, manager: str) -> str:
+        """Return the key of a field manager; no name of one contains a line break."""
+        return f"{manager}\n{self._user}" if self._user else manager
 
     def shared(self, kind: type[SharedT]) -> SharedT:
         """Return the one object of a class that all reconciles share, in the memory of the process.
@@ -151,6 +171,7 @@ class ApplyCache:
         Returns:
             The rewritten fields; empty if none are known.
         """
+        manager = self._by(manager)
         known = self._table.get((uid, manager))
         if known is None:
             return _NOTHING
@@ -165,6 +186,7 @@ class ApplyCache:
             manager: The field manager that wrote.
             rewrites: The fields that were stored differently; empty removes the object from the cache.
         """
+        manager = self._by(manager)
         self._table.pop((uid, manager), None)
         if rewrites:
             self._table[uid, manager] = rewrites
@@ -180,7 +202,7 @@ class ApplyCache:
             version: Its resourceVersion.
             desired_hash: Hash of the desired state.
         """
-        return self._in_sync.get((uid, manager)) == (version, desired_hash)
+        return self._in_sync.get((uid, self._by(manager))) == (version, desired_hash)
 
     def mark_in_sync(self, uid: str, manager: str, version: str, desired_hash: bytes) -> None:
         """Record that an object is in sync.
@@ -191,6 +213,7 @@ class ApplyCache:
             version: Its resourceVersion.
             desired_hash: Hash of the desired state.
         """
+        manager = self._by(manager)
         self._in_sync[uid, manager] = (version, desired_hash)
         self._in_sync.move_to_end((uid, manager))
         while len(self._in_sync) > self.limit:
@@ -203,7 +226,7 @@ class ApplyCache:
             key: The object.
             manager: The field manager that wrote.
         """
-        return self._writes.get((key, manager))
+        return self._writes.get((key, self._by(manager)))
 
     def note_write(self, key: ObjectKey, manager: str, write: LastWrite) -> None:
         """Record the last write of an object.
@@ -212,6 +235,7 @@ class ApplyCache:
             key: The object.
             manager: The field manager that wrote.
         """
+        manager = self._by(manager)
         self._writes[key, manager] = write
         self._writes.move_to_end((key, manager))
         while len(self._writes) > self.limit:
@@ -224,7 +248,7 @@ class ApplyCache:
             key: The object.
             manager: The field manager that wrote.
         """
-        self._writes.pop((key, manager), None)
+        self._writes.pop((key, self._by(manager)), None)
 
     def status_limits(self, operator: str, api_version: str, kind: str) -> StatusLimits:
         """Return what the definition of a kind cannot hold of the status that an operator writes.

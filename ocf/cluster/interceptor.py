@@ -4,10 +4,11 @@ A subclass overrides `intercept` and inherits all the verbs of the `Cluster` pro
 the cluster that rejects writes unless the operator leads. Wrappers can be nested.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 from ocf.cluster.apply_cache import ApplyCache
+from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
     DEFAULT_LIST_OPTIONS,
@@ -19,6 +20,7 @@ from ocf.cluster.protocol import (
     Subresource,
     WatchEvent,
     WatchOptions,
+    as_user,
 )
 from ocf.cluster.request_log import Request, Verb
 from ocf.objects import Manifest, ObjectKey
@@ -43,7 +45,14 @@ class InterceptingCluster:
         >>> from ocf_server import EmbeddedCluster
         >>> _ = asyncio.run(Loud(EmbeddedCluster()).get(ObjectKey("v1", "Namespace", "default")))
         get v1/Namespace/default
+
+    With `acting_as`, the requests go through the same `intercept`, with the same attributes of the object, on the way
+    to the wrapped cluster that acts as the user. A subclass that sends requests to yet another cluster overrides
+    `acting_as`, and keeps that cluster in a slot.
     """
+
+    # All that acts as another user, and nothing else, is its own: a counter of a subclass counts all requests.
+    __slots__ = ("__dict__", "__weakref__", "_acting", "_inner")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Refuse a subclass that overrides nothing: one that misspells `intercept` would silently let all pass."""
@@ -58,12 +67,34 @@ class InterceptingCluster:
 
     def __init__(self, cluster: Cluster, *, apply_cache: ApplyCache | None = None) -> None:
         self._inner = cluster
+        self._acting: Impersonation | None = None
         self._apply_cache = apply_cache
 
     @property
     def apply_cache(self) -> ApplyCache:
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
-        return self._inner.apply_cache if self._apply_cache is None else self._apply_cache
+        if self._apply_cache is None:
+            return self._inner.apply_cache
+        return self._apply_cache if self._acting is None else self._apply_cache.acting_as(self._acting.key)
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Self:
+        """Return this cluster with another user; see `Cluster.acting_as`."""
+        view = object.__new__(type(self))
+        view.__dict__ = self.__dict__
+        view._acting = Impersonation.of(user, groups, uid, extra)
+        view._inner = as_user(self._inner, view._acting)
+        return view
+
+    @property
+    def _user(self) -> str:
+        return self._acting.user if self._acting is not None else ""
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Handle one request; the default only sends it.
@@ -84,14 +115,14 @@ class InterceptingCluster:
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
-        request = _about(Verb.GET, key, subresource)
+        request = self._about(Verb.GET, key, subresource)
         found: Manifest = await self.intercept(request, lambda: self._inner.get(key, subresource=subresource))
         return found
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind."""
         found: ObjectList = await self.intercept(
-            Request(Verb.LIST, api_version, kind, options.namespace),
+            Request(Verb.LIST, api_version, kind, options.namespace, user=self._user),
             lambda: self._inner.list(api_version, kind, options),
         )
         return found
@@ -103,7 +134,7 @@ class InterceptingCluster:
             return self._inner.watch(api_version, kind, options)
 
         events: AsyncIterator[WatchEvent] = await self.intercept(
-            Request(Verb.WATCH, api_version, kind, options.namespace), send
+            Request(Verb.WATCH, api_version, kind, options.namespace, user=self._user), send
         )
         try:
             async for event in events:
@@ -123,7 +154,7 @@ class InterceptingCluster:
         dry_run: bool = False,
     ) -> Manifest:
         """Create or change an object by server-side apply."""
-        request = _about(Verb.APPLY, requested_key(manifest), subresource, field_manager, dry_run=dry_run)
+        request = self._about(Verb.APPLY, requested_key(manifest), subresource, field_manager, dry_run=dry_run)
         stored: Manifest = await self.intercept(
             request,
             lambda: self._inner.apply(
@@ -143,7 +174,7 @@ class InterceptingCluster:
     ) -> Manifest:
         """Create an object, evict a pod, or bind a pod to a node."""
         stored: Manifest = await self.intercept(
-            _about(Verb.CREATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
+            self._about(Verb.CREATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
             lambda: self._inner.create(
                 manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run, strict=strict
             ),
@@ -155,21 +186,27 @@ class InterceptingCluster:
     ) -> Manifest:
         """Replace an object, or its status."""
         stored: Manifest = await self.intercept(
-            _about(Verb.UPDATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
+            self._about(Verb.UPDATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
             lambda: self._inner.update(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run),
         )
         return stored
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale."""
-        request = _about(Verb.PATCH, key, options.subresource, options.field_manager, dry_run=options.dry_run)
+        request = self._about(Verb.PATCH, key, options.subresource, options.field_manager, dry_run=options.dry_run)
         stored: Manifest = await self.intercept(request, lambda: self._inner.patch(key, patch, options))
         return stored
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object."""
-        request = _about(Verb.DELETE, key, None, dry_run=options.dry_run)
+        request = self._about(Verb.DELETE, key, None, dry_run=options.dry_run)
         await self.intercept(request, lambda: self._inner.delete(key, options))
+
+    def _about(
+        self, verb: Verb, key: ObjectKey, part: Subresource | None, manager: str = "", *, dry_run: bool = False
+    ) -> Request:
+        version, kind, name, namespace = key
+        return Request(verb, version, kind, namespace, name, part, manager, dry_run, user=self._user)
 
 
 def is_write(request: Request) -> bool:
@@ -191,6 +228,7 @@ def describe(request: Request) -> str:
     """
     words = [str(request.verb), str(key_of(request)), str(request.subresource or "")]
     words += [f"by {request.field_manager}" if request.field_manager else "", "(dry run)" if request.dry_run else ""]
+    words += [f"as {request.user}" if request.user else ""]
     return " ".join(word for word in words if word)
 
 
@@ -208,12 +246,6 @@ def requested_key(manifest: Manifest) -> ObjectKey:
         str(metadata.get("name") or metadata.get("generateName") or ""),
         str(metadata.get("namespace") or ""),
     )
-
-
-def _about(
-    verb: Verb, key: ObjectKey, subresource: Subresource | None, field_manager: str = "", *, dry_run: bool = False
-) -> Request:
-    return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource, field_manager, dry_run)
 
 
 def wrapped_clusters(cluster: Cluster) -> Iterator[Cluster]:

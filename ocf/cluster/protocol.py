@@ -7,12 +7,13 @@ it is given, and what it returns belongs to the caller.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from ocf.cluster.apply_cache import ApplyCache
+from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import controller_of
 
@@ -31,6 +32,7 @@ __all__ = [
     "Subresource",
     "WatchEvent",
     "WatchOptions",
+    "as_user",
 ]
 
 
@@ -262,6 +264,35 @@ class Cluster(Protocol):
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
         ...
 
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Cluster:
+        """Return this cluster with another user: the API server authorizes its requests as those of that user.
+
+        It shares connections, caches and logs with this one, which goes on with its own user, and it ends with this
+        one. What a cache answers is read with the rights of the process. A cluster that acts as a user already, also by
+        its kubeconfig, is that of the new user instead: nothing of the former one is sent, and the user who
+        authenticates needs the right to impersonate the new one.
+
+        Args:
+            user: Name of the user, or a service account. Whether a service account exists is not checked: what is bound
+                to its name counts.
+            groups: Groups of the user. The API server adds `system:authenticated`, and those of a service account if no
+                groups are given.
+            uid: UID of the user; empty for none.
+            extra: Further attributes of the user, with their values.
+
+        Raises:
+            ConfigError: If the user has no name, no account can have the name of the service account, or a value cannot
+                be sent in a header.
+        """
+        ...
+
     async def is_namespaced(self, api_version: str, kind: str) -> bool:
         """Return whether the objects of a kind are in namespaces; False for a cluster-scoped kind.
 
@@ -418,3 +449,8 @@ class Cluster(Protocol):
                 not met.
         """
         ...
+
+
+def as_user(cluster: Cluster, user: Impersonation) -> Cluster:
+    """Return a cluster that acts as a user."""
+    return cluster.acting_as(user.user, groups=user.groups, uid=user.uid, extra=user.extra)

@@ -45,6 +45,7 @@ class Request:
         dry_run: Whether it was a dry run.
         changed: Whether it changed an object.
         code: 200, or the HTTP status of its error.
+        user: The user as whom it was made with `Cluster.acting_as`; empty for the user of the cluster itself.
     """
 
     verb: Verb
@@ -57,6 +58,7 @@ class Request:
     dry_run: bool = False
     changed: bool = False
     code: int = 200
+    user: str = ""
 
 
 @dataclass(slots=True)

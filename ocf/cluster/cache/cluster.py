@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Container, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Container, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,6 +17,7 @@ from ocf.cluster.cache.subscriptions import CacheChange, OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import NeedsContent, reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
+from ocf.cluster.impersonation import NO_EXTRA, ServiceAccount
 from ocf.cluster.packed import PackedList
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
@@ -89,6 +90,9 @@ class CachedCluster:
         0 True
     """
 
+    # Informers, and all that they hold, are those of the process; only what goes past them is sent as another user.
+    __slots__ = ("__dict__", "__weakref__", "_direct")
+
     def __init__(  # noqa: PLR0913 (independent settings, by keyword)
         self,
         cluster: Cluster,
@@ -101,7 +105,7 @@ class CachedCluster:
         needs_content: Mapping[tuple[str, str], NeedsContent] | None = None,
         timing: CacheTiming | None = None,
     ) -> None:
-        self._cluster = cluster
+        self._cluster = self._direct = cluster
         self.uncached: Final = uncached
         """Kinds that are read from the cluster."""
         self._per_namespace = per_namespace
@@ -139,7 +143,25 @@ class CachedCluster:
     @property
     def apply_cache(self) -> ApplyCache:
         """The apply cache of the wrapped cluster."""
-        return self._cluster.apply_cache
+        return self._direct.apply_cache
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Cluster:
+        """Return this cache with another user; see `Cluster.acting_as`.
+
+        Kinds that are cached are read as the user of the process: its informers hold them. Everything else goes out as
+        the other user: writes, whose answers are cached, and reads of `uncached` kinds and of subresources.
+        """
+        view = object.__new__(type(self))
+        view.__dict__ = self.__dict__
+        view._direct = self._direct.acting_as(user, groups=groups, uid=uid, extra=extra)
+        return view
 
     @property
     def informers(self) -> tuple[InformerState, ...]:
@@ -292,12 +314,12 @@ class CachedCluster:
         if subresource is not None:
             # As for writes: a Scale that is read before the kind is found could not be written yet.
             _require_served(self._started_informer(key))
-            return await self._cluster.get(key, subresource=subresource)
+            return await self._direct.get(key, subresource=subresource)
         informer = self._informer_for(key.api_version, key.kind, key.namespace)
         _require_served(informer)
         if informer is None or not (informer.synced or await informer.ready()):
             _require_served(informer)
-            return await self._cluster.get(key)
+            return await self._reader(key.api_version, key.kind).get(key)
         name = (key.namespace, key.name)
         if informer.store.is_stale(name) or informer.store.lacks_content(name):
             found: Manifest | None = await informer.read(name)
@@ -349,7 +371,7 @@ class CachedCluster:
             if found is not None:
                 return found
         _require_served(informer)
-        return await self._cluster.list(api_version, kind, options)
+        return await self._reader(api_version, kind).list(api_version, kind, options)
 
     async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
         """Return the objects of a kind as they are in memory; None if they have to be listed."""
@@ -371,7 +393,7 @@ class CachedCluster:
 
     def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncIterator[WatchEvent]:
         """Watch the cluster itself; see `subscribe` for the changes of the cache."""
-        return self._cluster.watch(api_version, kind, options)
+        return self._reader(api_version, kind).watch(api_version, kind, options)
 
     async def apply(
         self,
@@ -384,7 +406,7 @@ class CachedCluster:
     ) -> Manifest:
         """Create or change an object by server-side apply, and cache the answer."""
         key = self._written(manifest)
-        sent = self._cluster.apply(
+        sent = self._direct.apply(
             manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
         )
         return await self._write(key, sent, subresource, dry_run=dry_run)
@@ -400,7 +422,7 @@ class CachedCluster:
     ) -> Manifest:
         """Create an object, and cache the answer; or evict or bind a pod, which the next read asks the cluster for."""
         key = self._written(manifest)
-        sent = self._cluster.create(
+        sent = self._direct.create(
             manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run, strict=strict
         )
         if subresource is None or dry_run or key is None:
@@ -421,7 +443,7 @@ class CachedCluster:
         """
         key = self._written(manifest)
         is_left_out = self._reduce is not None or subresource is Subresource.STATUS
-        sent = self._cluster.update(
+        sent = self._direct.update(
             _without_managers(manifest) if is_left_out else manifest,
             field_manager=field_manager,
             subresource=subresource,
@@ -432,14 +454,14 @@ class CachedCluster:
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale, and cache the answer."""
         _require_served(self._started_informer(key))
-        sent = self._cluster.patch(key, patch, options)
+        sent = self._direct.patch(key, patch, options)
         return await self._write(key, sent, options.subresource, dry_run=options.dry_run)
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object; the next read of it asks the cluster how far the deletion is."""
         _require_served(self._started_informer(key))
         with self._in_flight_write(key) as write:
-            await self._cluster.delete(key, options)
+            await self._direct.delete(key, options)
             if not options.dry_run:
                 uid = options.preconditions.uid if options.preconditions is not None else None
                 write.mark_stale(uid or "")
@@ -464,6 +486,10 @@ class CachedCluster:
     def _in_flight_write(self, key: ObjectKey) -> InFlightWrite:
         name: NamespacedName | None = (key.namespace, key.name) if key.name else None
         return InFlightWrite(self._of_kind[key.group_kind], name, key.api_version)
+
+    def _reader(self, api_version: str, kind: str) -> Cluster:
+        """Return the cluster for what the informers do not answer: of a kind that is cached, as they read it."""
+        return self._direct if (api_version, kind) in self.uncached else self._cluster
 
     def _informer_for(self, api_version: str, kind: str, namespace: str) -> Informer | None:
         """Return the informer that covers a namespace (empty for all); None if reads go to the cluster."""

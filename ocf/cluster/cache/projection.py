@@ -51,8 +51,8 @@ class Projection(Generic[Value]):
         self._known: dict[NamespacedName, tuple[str, str, Value]] = {}
         """Resource version, uid and value of each object."""
         self._values: tuple[Value, ...] = ()
-        self._source: Cluster | None = None
-        """The cluster of the last read, or the one that it wraps: embedded clusters repeat uids and versions."""
+        self._source: _Source | None = None
+        """That of the last read: embedded clusters repeat uids and versions."""
 
     async def read(self, cluster: Cluster) -> tuple[Value, ...]:
         """Return the values of all objects, ordered by namespace and name.
@@ -66,7 +66,9 @@ class Projection(Generic[Value]):
         Raises:
             ApiError: If the cluster cannot be read.
         """
-        *_, source = wrapped_clusters(cluster)
+        *_, innermost = wrapped_clusters(cluster)
+        # A cluster that acts as another user is a view, made for each reconcile; what it reads is the same.
+        source = innermost.apply_cache.shared(_Source)
         if source is not self._source:
             self._source, self._known, self._values = source, {}, ()
         found = await list_packed(cluster, *self._kind)
@@ -85,6 +87,10 @@ class Projection(Generic[Value]):
         if computed or len(known) != len(self._known):
             self._known, self._values = known, tuple(known[name][2] for name in sorted(known))
         return self._values
+
+
+class _Source:
+    """The identity of the cluster that is read."""
 
 
 class _Listed(NamedTuple):

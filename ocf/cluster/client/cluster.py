@@ -1,7 +1,7 @@
 """`ApiServerCluster`: each verb finds the path of the kind, sends the request and reads the answer."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -14,6 +14,7 @@ from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import LineBuffer, UnknownPathError, read_event, read_list
 from ocf.cluster.client.rest_config import RestConfig
+from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
     DEFAULT_LIST_OPTIONS,
@@ -58,6 +59,9 @@ class ApiServerCluster:
         ...         print([item["metadata"]["name"] for item in page.items])
     """
 
+    # Only the user differs between a cluster and one that acts as another user.
+    __slots__ = ("__dict__", "__weakref__", "_user")
+
     def __init__(
         self,
         config: RestConfig,
@@ -66,6 +70,7 @@ class ApiServerCluster:
         watch_timeout: float = 300.0,
         apply_cache: ApplyCache | None = None,
     ) -> None:
+        self._user: Impersonation | None = None
         self._connection = Connection(config, timeout=request_timeout, idle_timeout=watch_timeout + request_timeout)
         self._discovery = Discovery(self._discovered)
         self._watch_timeout = watch_timeout
@@ -117,16 +122,38 @@ class ApiServerCluster:
         await self.close()
 
     async def close(self) -> None:
-        """End all watches and requests in flight, and reject new requests."""
+        """End all watches and requests in flight, also those as other users, and reject new requests."""
         await self._discovery.close()
         await self._connection.close()
 
     @property
     def apply_cache(self) -> ApplyCache:
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
-        return self._apply_cache
+        return self._apply_cache if self._user is None else self._apply_cache.acting_as(self._user.key)
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Self:
+        """Return this cluster with another user, on the same connections; see `Cluster.acting_as`.
+
+        What the API server serves is looked up as the user of this cluster, once for all.
+
+        Example:
+            >>> cluster = ApiServerCluster(RestConfig(host="http://127.0.0.1:8001"))
+            >>> deployer = cluster.acting_as(ServiceAccount("deployer", "town"))
+        """
+        view = object.__new__(type(self))
+        view.__dict__ = self.__dict__
+        view._user = Impersonation.of(user, groups, uid, extra)
+        return view
 
     async def _discovered(self, path: str) -> Manifest:
+        # Not as another user: the answers are for the requests of all users.
         with requests_for(Purpose.DISCOVERY):
             return await self._connection.send(HttpRequest("GET", path))
 
@@ -160,7 +187,9 @@ class ApiServerCluster:
             ...     answer = await cluster.read_path(f"/apis/{group}")
             ...     return [version["groupVersion"] for version in answer["versions"]]
         """
-        return await self._connection.send(HttpRequest("GET", path, tuple(query)), most_bytes=most_bytes)
+        return await self._connection.send(
+            HttpRequest("GET", path, tuple(query), user=self._user), most_bytes=most_bytes
+        )
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
@@ -177,7 +206,7 @@ class ApiServerCluster:
         resource = await self._discovery.find(api_version, kind)
         request = requests.watching(resource, options, seconds=options.timeout or self._watch_timeout)
         try:
-            stream = await self._connection.stream(request)
+            stream = await self._connection.stream(request._replace(user=self._user))
         except UnknownPathError:
             self._discovery.forget(api_version)
             raise
@@ -265,7 +294,7 @@ class ApiServerCluster:
     ) -> Manifest:
         request = build(await self._discovery.find(api_version, kind, subresource))
         try:
-            return await self._connection.send(request)
+            return await self._connection.send(request._replace(user=self._user))
         except UnknownPathError:
             # The discovered resources are out of date: a CRD has changed.
             self._discovery.forget(api_version)

@@ -100,7 +100,7 @@ class Connection:
         agent = ("User-Agent", f"ocf/{ocf.__version__}")
         # The library would accept other encodings, by which packages are installed; an API server has this one.
         accept = (("Accept", "application/json"), ("Accept-Encoding", "gzip"))
-        self._headers = (agent, *accept, *_impersonation(config))
+        self._headers = (agent, *accept)
         self._session: aiohttp.ClientSession | None = None
         self._resolver = Resolver()
         self._closed = False
@@ -223,6 +223,10 @@ class Connection:
             headers.append(("Content-Type", request.content_type))
         if credential.authorization:
             headers.append(("Authorization", credential.authorization))
+        # Not a header of all requests of the pool: the groups of that user would be sent with another user's name.
+        user = request.user or self._config.impersonate
+        if user is not None:
+            headers.extend(user.headers())
         headers.extend(trace_headers().items())
         return headers
 
@@ -269,10 +273,6 @@ def _tls_contexts(config: RestConfig, now: Callable[[], float]) -> TlsContexts |
         return TlsContexts(config.tls, now)
     except ConfigError as error:
         raise ConfigError(f"the certificates for {config.host} cannot be used: {error}") from error
-
-
-def _impersonation(config: RestConfig) -> tuple[tuple[str, str], ...]:
-    return config.impersonate.headers() if config.impersonate is not None else ()
 
 
 @dataclass(slots=True, eq=False)

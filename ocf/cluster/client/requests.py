@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlencode, urlsplit
 
 from ocf.cluster.client.paths import DiscoveredResource, bad_request, collection_path, home_path, key_of, object_path
+from ocf.cluster.impersonation import Impersonation
 from ocf.cluster.protocol import DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.concepts.tracing import SpanAttributes, SpanKind, SpanStart, k8s_attributes
 from ocf.errors import NotFoundError
@@ -42,6 +43,7 @@ class HttpRequest(NamedTuple):
         path: Path on the server, escaped.
         query: Query parameters, not escaped.
         body: The body, sent as JSON; None sends no body.
+        user: The user as whom it is sent; None is that of the connection.
     """
 
     method: str
@@ -49,6 +51,7 @@ class HttpRequest(NamedTuple):
     query: tuple[tuple[str, str], ...] = ()
     body: Any = None
     content_type: str = _JSON
+    user: Impersonation | None = None
 
     def __str__(self) -> str:
         """Return method and path for messages; query and body may contain confidential data."""

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from ocf.cluster import InterceptingCluster, ListOptions
+from ocf.cluster import InterceptingCluster, ListOptions, ServiceAccount
 from ocf.cluster.cache.serialization import pack, unpack
+from ocf.cluster.impersonation import NO_EXTRA
 from ocf.cluster.interceptor import requested_key
 from ocf.cluster.packed import list_packed
 from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS
@@ -111,12 +112,33 @@ class SelectedObjects(InterceptingCluster):
         return f"{given},{self._selector}" if given else self._selector
 
 
-class _Routed(InterceptingCluster):
+class _OwnersElsewhere(InterceptingCluster):
+    """A cluster of which some requests go to the cluster of the owners."""
+
+    __slots__ = ("_owners",)
+
+    def __init__(self, cluster: Cluster, owners: Cluster) -> None:
+        super().__init__(cluster)
+        self._owners = owners
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Self:
+        view = super().acting_as(user, groups=groups, uid=uid, extra=extra)
+        view._owners = self._owners.acting_as(user, groups=groups, uid=uid, extra=extra)
+        return view
+
+
+class _Routed(_OwnersElsewhere):
     """A cluster in which the requests for one owner go another way than all others."""
 
     def __init__(self, cluster: Cluster, owners: Cluster, owner: ObjectKey) -> None:
-        super().__init__(cluster)
-        self._owners = owners
+        super().__init__(cluster, owners)
         self._owner = owner
 
     def _way(self, key: ObjectKey) -> Cluster:
@@ -155,12 +177,11 @@ class _Routed(InterceptingCluster):
         await self._way(key).delete(key, options)
 
 
-class _OwnersApart(InterceptingCluster):
+class _OwnersApart(_OwnersElsewhere):
     """A cluster in which lists of the owners' kind are those of the selected ones, from their cache."""
 
     def __init__(self, cluster: Cluster, owners: Cluster, kind: tuple[str, str]) -> None:
-        super().__init__(cluster)
-        self._owners = owners
+        super().__init__(cluster, owners)
         self._kind = kind
 
     def _way(self, api_version: str, kind: str) -> Cluster:

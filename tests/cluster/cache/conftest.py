@@ -1,7 +1,7 @@
 """Fixtures of the cache tests: a cluster behind an unreliable connection, a virtual clock, and a cache."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -10,15 +10,18 @@ import pytest
 
 from ocf.cluster import (
     ApplyCache,
+    Cluster,
     DeleteOptions,
     ListOptions,
     ObjectList,
     PatchOptions,
+    ServiceAccount,
     Subresource,
     WatchEvent,
     WatchOptions,
 )
 from ocf.cluster.cache import CachedCluster, CacheTiming
+from ocf.cluster.impersonation import NO_EXTRA
 from ocf.cluster.protocol import DEFAULT_DELETE_OPTIONS, DEFAULT_LIST_OPTIONS
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.testing.virtual_time import VirtualLoop
@@ -108,6 +111,16 @@ class UnreliableCluster:
     @property
     def apply_cache(self) -> ApplyCache:
         return self.inner.apply_cache
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Cluster:
+        return self.inner.acting_as(user, groups=groups, uid=uid, extra=extra)
 
     @property
     def watches(self) -> int:
