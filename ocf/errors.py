@@ -39,6 +39,7 @@ the field, the value seen and the value allowed, and never contains a secret: va
 omitted.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
@@ -292,6 +293,11 @@ class MachineNotFoundError(ProviderError):
 # Compiled on first use, as every command imports this module.
 _CONFLICTING_MANAGER: Final = r'conflict with "((?:[^"\\]|\\.)*)"'
 _ESCAPED: Final = r'\\(["\\])'
+_DENIED: Final = (
+    r'^(?:\S+ (?:"(?P<name>[^"]*)" )?is forbidden: )User "(?P<user>(?:[^"\\]|\\.)*)" cannot (?P<verb>\S+) resource'
+    r' "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)" (?:in the namespace "(?P<namespace>[^"]+)"|at the cluster)'
+)
+_UNNAMED: Final = frozenset({"create", "list", "watch", "deletecollection"})  # no rule with names allows these
 
 
 class StatusCause(NamedTuple):
@@ -357,7 +363,19 @@ class BadRequestError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The caller is not allowed to do this (401, 403)."""
+    """The caller is not allowed to do this (401, 403); the text also names the rule that its roles lack."""
+
+    def __str__(self) -> str:
+        denied = re.match(_DENIED, self.message)
+        # A request without credentials needs those, and no role.
+        if denied is None or denied["user"] == "system:anonymous":
+            return self.message
+        rule = {"apiGroups": [denied["group"]], "resources": [denied["resource"]]}
+        if denied["name"] and denied["verb"] not in _UNNAMED:
+            rule["resourceNames"] = [denied["name"]]
+        text = json.dumps({**rule, "verbs": [denied["verb"]]})
+        role = f'Role in the namespace "{denied["namespace"]}"' if denied["namespace"] else "ClusterRole"
+        return f"{self.message}; allow it with the rule {text} of a {role} that is bound to this user"
 
 
 class NotFoundError(ApiError):

@@ -1,5 +1,7 @@
 """The error tree: what a caller can decide by class."""
 
+import json
+
 import pytest
 
 from ocf import errors
@@ -79,3 +81,106 @@ def test_a_manifest_error_names_subject_and_fields() -> None:
 
 def test_a_refusal_is_no_mistake_of_ours() -> None:
     assert not issubclass(ApiError, ConfigError)
+
+
+DENIED = 'deployments.apps "web" is forbidden: User "jane" cannot patch resource "deployments" in API group "apps"'
+
+
+@pytest.mark.parametrize(
+    ("message", "rule", "role"),
+    [
+        pytest.param(
+            f'{DENIED} in the namespace "shop"',
+            {"apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["web"], "verbs": ["patch"]},
+            'Role in the namespace "shop"',
+            id="an object in a namespace",
+        ),
+        pytest.param(
+            f'{DENIED} in the namespace "shop": RBAC: role.rbac.authorization.k8s.io "x" not found',
+            {"apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["web"], "verbs": ["patch"]},
+            'Role in the namespace "shop"',
+            id="with a reason of the authorizer",
+        ),
+        pytest.param(
+            'pods is forbidden: User "system:serviceaccount:ops:op" cannot list resource "pods" in API group "" at the'
+            " cluster scope",
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+            "ClusterRole",
+            id="all namespaces",
+        ),
+        pytest.param(
+            'configmaps "a" is forbidden: User "jane" cannot create resource "configmaps" in API group "" in the'
+            ' namespace "shop"',
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]},
+            'Role in the namespace "shop"',
+            id="a create, which no rule with a name allows where the name is not in the path",
+        ),
+        pytest.param(
+            'deployments.apps "web" is forbidden: User "jane" cannot update resource "deployments/scale" in API group'
+            ' "apps" in the namespace "shop"',
+            {"apiGroups": ["apps"], "resources": ["deployments/scale"], "resourceNames": ["web"], "verbs": ["update"]},
+            'Role in the namespace "shop"',
+            id="a subresource",
+        ),
+        # A chart lacked it: https://github.com/argoproj/argo-helm/issues/4028
+        pytest.param(
+            'serviceaccounts "deployer" is forbidden: User "system:serviceaccount:ops:op" cannot impersonate resource'
+            ' "serviceaccounts" in API group "" in the namespace "shop"',
+            {
+                "apiGroups": [""],
+                "resources": ["serviceaccounts"],
+                "resourceNames": ["deployer"],
+                "verbs": ["impersonate"],
+            },
+            'Role in the namespace "shop"',
+            id="the impersonation of a service account",
+        ),
+        pytest.param(
+            'userextras.authentication.k8s.io "view" is forbidden: User "op" cannot impersonate resource'
+            ' "userextras/scopes" in API group "authentication.k8s.io" at the cluster scope',
+            {
+                "apiGroups": ["authentication.k8s.io"],
+                "resources": ["userextras/scopes"],
+                "resourceNames": ["view"],
+                "verbs": ["impersonate"],
+            },
+            "ClusterRole",
+            id="the impersonation of an attribute",
+        ),
+    ],
+)
+def test_a_forbidden_request_names_the_missing_rule_and_its_role(
+    message: str, rule: dict[str, list[str]], role: str
+) -> None:
+    error = api_error(message, code=403, reason="Forbidden")
+    assert isinstance(error, ApiError)
+    assert error.message == message
+    text = str(error).removeprefix(f"{message}; allow it with the rule ")
+    pasted, _, rest = text.partition("} ")
+    assert json.loads(f"{pasted}}}") == rule
+    assert rest == f"of a {role} that is bound to this user"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(
+            'pods is forbidden: User "system:anonymous" cannot list resource "pods" in API group "" at the cluster'
+            " scope",
+            id="a request without credentials, whose user must not get a role",
+        ),
+        pytest.param('pods "a" is forbidden: exceeded quota: q, requested: pods=1', id="a quota"),
+        pytest.param('admission webhook "a.b.c" denied the request: no', id="a webhook"),
+        pytest.param(
+            'admission webhook "a.b.c" denied the request: pods is forbidden: User "jane" cannot list resource "pods"'
+            ' in API group "" at the cluster scope',
+            id="a webhook that quotes such a message",
+        ),
+        pytest.param(
+            'configmaps "a" is forbidden: unable to create new content in namespace a because it is being terminated',
+            id="a namespace that ends",
+        ),
+    ],
+)
+def test_what_no_role_would_allow_names_no_rule(message: str) -> None:
+    assert str(api_error(message, code=403, reason="Forbidden")) == message
