@@ -130,7 +130,8 @@ class _OwnersElsewhere(InterceptingCluster):
         extra: Mapping[str, Sequence[str]] = NO_EXTRA,
     ) -> Self:
         view = super().acting_as(user, groups=groups, uid=uid, extra=extra)
-        view._owners = self._owners.acting_as(user, groups=groups, uid=uid, extra=extra)
+        acting = self._owners.acting_as(user, groups=groups, uid=uid, extra=extra)
+        view._owners = acting  # noqa: SLF001 (of this class)
         return view
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from ocf.cluster import ListOptions, WatchOptions
+from ocf.cluster import ListOptions, ServiceAccount, WatchOptions
 from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.credentials import Credential, Credentials
@@ -106,6 +106,42 @@ class TestHeaders:
                 await anext(cluster.watch("v1", "ConfigMap", options))
 
         assert seen == [(what, list(jane.headers())) for what in ("GET", "GET", "POST", "true")]
+
+    # A proxy kept the groups of one user in the requests of another one:
+    # https://github.com/projectcapsule/capsule-proxy/issues/330
+    @pytest.mark.parametrize(
+        "own",
+        [
+            pytest.param(None, id="without impersonation of its own"),
+            pytest.param(
+                Impersonation("jane", "7", ("a", "b"), {"team": ("x",)}), id="of a kubeconfig that impersonates"
+            ),
+        ],
+    )
+    async def test_nothing_of_one_user_is_sent_for_another(self, server: Server, own: Impersonation | None) -> None:
+        """All share one pool of connections, and what the server serves is looked up once, by the cluster itself."""
+        seen: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+
+        async def note(request: web.Request) -> web.Response:
+            pairs = ((name, value) for name, value in request.headers.items() if name.startswith("Impersonate-"))
+            seen.append((request.path, tuple(pairs)))
+            return web.json_response({"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]})
+
+        for path in ("/api/v1", CONFIG_MAPS):
+            server.handle("GET", path, note)
+        joe = Impersonation("joe", groups=("c",))
+        async with ApiServerCluster(RestConfig(host=server.url, impersonate=own)) as cluster:
+            acting = cluster.acting_as("joe", groups=["c"])
+            for one in (acting, cluster, acting.acting_as(ServiceAccount("deployer", "shop")), acting):
+                await one.list("v1", "ConfigMap", ListOptions(namespace="shop"))
+
+        headers = own.headers() if own is not None else ()
+        account = (("Impersonate-User", "system:serviceaccount:shop:deployer"),)
+        expected = [
+            ("/api/v1", headers),
+            *((CONFIG_MAPS, one) for one in (joe.headers(), headers, account, joe.headers())),
+        ]
+        assert seen == expected
 
 
 class TestTokenFile:
