@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, Self, Unpack, cast
 
-from ocf.cluster import Propagation
+from ocf.cluster import Propagation, ServiceAccount
+from ocf.cluster.impersonation import NO_EXTRA, Impersonation
 from ocf.component.component import Component
 from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems, rollout_problems
@@ -282,6 +283,28 @@ class Builder:
         self._made = replace(self._made, former_managers=(*self._made.former_managers, *managers))
         return self
 
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> Self:
+        """Apply, adopt, prune and delete the objects of the component as another user, with the rights of that user.
+
+        The operator reads and writes its owner itself, and reads cached objects with its own rights.
+
+        Args:
+            user: As of `Cluster.acting_as`; `ServiceAccount(shop.spec.account, shop.namespace)` for one in its spec.
+            groups: As of `Cluster.acting_as`, like the others.
+        """
+        try:
+            self._made = replace(self._made, acting_as=Impersonation.of(user, groups, uid, extra))
+        except ConfigError as error:
+            self._problems.append(str(error))
+        return self
+
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
         """Set whether the component is suspended; the last call wins.
 
@@ -340,8 +363,7 @@ class Builder:
         Raises:
             BuildError: With every problem found.
         """
-        problems = list(self._problems)
-        entries = self._build_entries(problems)
+        entries = self._build_entries(problems := list(self._problems))
         problems += self._build_problems(entries)
         if problems:
             raise BuildError(problems)
@@ -405,18 +427,17 @@ class Builder:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
         yield from self._common.problems()
+        if self._made.acting_as is not None and any(entry.options.held_for_cleanup for entry in entries):
+            yield "held_for_cleanup is mutually exclusive with acting_as: the operator removes that finalizer itself"
         yield from registration_problems(self._made.name, entries)
         yield from data_problems(self._made.name, entries)
         yield from independence_problems(self._made.name, entries)
         yield from rollout_problems(self._made.name, entries)
 
     def _time_problems(self) -> Iterator[str]:
-        times = {
-            "grace period": self._made.grace_period,
-            "poll interval": self._made.poll_interval,
-            "handler timeout": self._made.handler_timeout,
-        }
-        for name, value in times.items():
+        made = self._made
+        times = {"grace period": made.grace_period, "poll interval": made.poll_interval}
+        for name, value in {**times, "handler timeout": made.handler_timeout}.items():
             given: object = value
             if given is None and name == "handler timeout":
                 continue

@@ -1,7 +1,6 @@
 """Component: resources that are reconciled together and reported as one condition.
 
-A component keeps no state between reconciles, so it can be kept or built anew for each of them; all state is in the
-owner's status and in the cluster.
+It keeps no state, so it can be kept or built anew for each reconcile: all is in the owner's status and the cluster.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from ocf.cluster import Propagation
+from ocf.cluster.impersonation import Impersonation
 from ocf.component import preview
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.author_code import call_with_timeout
@@ -74,7 +74,7 @@ _NO_TARGETS: Final = ScaleTargets({}, {}, {})
 class Component:
     """Resources that are reconciled together and reported as one condition of their owner.
 
-    Components are made by `Builder`. A component keeps no state between reconciles.
+    Components are made by `Builder`.
 
     Args:
         name: Name of the component; part of its field manager, so renaming it moves every field to a new manager.
@@ -95,6 +95,7 @@ class Component:
         poll_interval: Time until the next reconcile while it waits for something that may come without an event.
         handler_timeout: Timeout of one handler call; None for no limit.
         reads_pods: Whether the pods of workloads that are not ready are read, for the message of the condition.
+        acting_as: The user as whom its objects are read and written; None for the user of the operator.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Component:
     poll_interval: timedelta = timedelta(seconds=10)
     handler_timeout: timedelta | None = None
     reads_pods: bool = False
+    acting_as: Impersonation | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -165,7 +167,8 @@ class Component:
                 entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
                 skipped = await left_out(entries, self._new_run(context))
                 outside = [one for one in self.external if one.options.lifecycle in _REACHED and not one.is_nowhere]
-                entries = sorted([*(one for one in entries if one.identity not in skipped), *outside], key=_place)
+                outside += [one for one in entries if one.identity not in skipped]
+                entries = sorted(outside, key=lambda one: one.place)
                 run = self._new_run(context, await self._scale_targets(skipped))
                 if self.suspended or before.previous.reason in SUSPENSION_REASONS:
                     entries = scalers_first(entries, run.scaling.targets)
@@ -336,7 +339,7 @@ class Component:
 
     async def has_marked(self, context: ReconcileContext) -> bool:
         """Return whether objects exist that it has marked as the owner's, and may not register any more."""
-        deleter = OwnedObjectDeleter(self.name, context)
+        deleter = OwnedObjectDeleter(self.name, self._new_run(context).context)
         kinds = marked_kinds(self.entries, self.prune_kinds)
         return any([bool(await deleter.marked(*kind)) for kind in kinds])
 
@@ -386,6 +389,7 @@ class Component:
                 raise ReconcileError(self.name, shared_problem(entry, self.name, other), resource=entry.identity)
 
     def _new_run(self, context: ReconcileContext, scaling: ScaleTargets = _NO_TARGETS) -> ReconcileRun:
+        context.act(self.name, self.acting_as)
         reporter = Reporter(self.name, self.condition_type, context)
         return ReconcileRun(self.name, context, scaling, self.handler_timeout, reporter, self.former_managers)
 
@@ -486,10 +490,6 @@ class Component:
         grace = grace_remaining(condition, self.grace_period, now)
         delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]
         return min((delay for delay in delays if delay is not None), default=None)
-
-
-def _place(entry: Registration) -> int:
-    return entry.place
 
 
 class _PreciseError(ReconcileError):

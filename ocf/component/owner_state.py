@@ -6,16 +6,18 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.cluster import Cluster
+from ocf.cluster.impersonation import Impersonation
+from ocf.cluster.protocol import as_user
 from ocf.component.author_code import GateAnswers
 from ocf.component.children import Children
 from ocf.component.deletion import FinalizerNames
 from ocf.component.model.claims import Claims
 from ocf.component.model.context_values import ContextValues
 from ocf.component.model.holds import recorded
-from ocf.component.model.ownership import DEFAULT_OPERATOR, finalizers_of, is_ending, status_of
+from ocf.component.model.ownership import DEFAULT_OPERATOR, FIELDS, finalizers_of, is_ending, status_of
 from ocf.component.owner_status import (
     BLOCKED_EVENT,
     REVERTED_EVENT,
@@ -44,6 +46,14 @@ _UPDATE_STATUS: Final = "UpdateStatus"
 # A quarter of what the client sends at once, so that one owner with many objects leaves room for three others; and less
 # than the requests of which an API server's priority and fairness rejects some by default.
 _MOST_AT_ONCE: Final = 25
+
+
+class _Acting(NamedTuple):
+    """As whom a component acts, and the clusters of the reconcile for that user."""
+
+    user: Impersonation
+    cluster: Cluster
+    unobserved: Cluster
 
 
 class OwnerState:
@@ -80,6 +90,7 @@ class OwnerState:
         self._children: Final = Children(
             self._guarded, self.owned_by, self.recorder, self.require_running, is_dry_run=lambda: self.dry_run
         )
+        self._acting: Final[dict[str, _Acting]] = {}
         self.gates: Final = GateAnswers()
         self.dry_run = False
         self.intents: Final = asyncio.Lock()
@@ -126,6 +137,23 @@ class OwnerState:
         """The objects that the owner controls, which it lists by kind and deletes one by one."""
         self._require_open()
         return self._children
+
+    def act(self, component: str, user: Impersonation | None) -> None:
+        """Record as whom a component reads and writes its objects; None is the user of the operator."""
+        known = self._acting.get(component)
+        if user is None or (known is not None and known.user == user):
+            return
+        acting = _Acting(user, as_user(self._guarded, user), as_user(self.unobserved, user))
+        self._acting[component] = self._acting[f"{component}/{FIELDS}"] = acting
+
+    def cluster_of(self, component: str) -> Cluster:
+        """Return the cluster by which a component reads and writes its objects."""
+        self._require_open()
+        return self._acting[component].cluster if component in self._acting else self._guarded
+
+    def unobserved_of(self, component: str) -> Cluster:
+        """Return the same of `unobserved`."""
+        return self._acting[component].unobserved if component in self._acting else self.unobserved
 
     def _notice_pause(self) -> None:
         """Look whether the owner was paused after the reconcile has begun."""

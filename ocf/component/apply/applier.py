@@ -82,7 +82,7 @@ class Applier:
         self._options = entry.options
         self._component = component
         self._context = context
-        self._cluster = context.cluster
+        self._cluster = context.cluster_of(component)
         self._sent_at_creation = entry.options.set_once
         self._ignore_fields = tuple(dict.fromkeys([*ignore_fields, *self._sent_at_creation]))
         self._known_form = rendered
@@ -96,7 +96,8 @@ class Applier:
         self._is_owner = context.owned_by.is_object(entry.key)
         self._owner_check = OwnerCheck(component, entry.identity, context)
         self._sender = ApplySender(
-            context,
+            self._cluster,
+            context.owned_by,
             entry.key,
             self._manager,
             self._ignore_fields,
@@ -106,7 +107,7 @@ class Applier:
             get=self.get,
             require_living_owner=self._owner_check.require_living,
         )
-        self._writes = WriteLog(context, entry.key, self._manager)
+        self._writes = WriteLog(context, self._cluster.apply_cache, entry.key, self._manager)
         self._comparison = Comparison(self._cluster.apply_cache, entry.key, self._manager)
         self._cleared: tuple[OwnedPath, ...] = ()
         self._is_held = entry.options.held_for_cleanup and entry.key in context.held
@@ -148,7 +149,7 @@ class Applier:
     async def _latest(self) -> Manifest | None:
         """Read the live object from the API server, and not from a cache."""
         try:
-            return await latest_object(self._context, self._key)
+            return await latest_object(self._context.unobserved_of(self._component), self._key)
         except OcfError as error:
             raise self._failed("check existence of", error) from error
 

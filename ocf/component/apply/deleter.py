@@ -45,7 +45,7 @@ class OwnedObjectDeleter:
     def __init__(self, component: str, context: ReconcileContext) -> None:
         self._component = component
         self._context = context
-        self._cluster = context.cluster
+        self._cluster = context.cluster_of(component)
         self._owner = context.owned_by
         self._manager = self._owner.field_manager(component)
         fields = f"{component}/{FIELDS}"
@@ -91,7 +91,7 @@ class OwnedObjectDeleter:
         # There may be thousands of the kind, and what is ours is in the metadata.
         options = ListOptions(namespace=namespace, metadata_only=True)
         try:
-            found = await self._context.unobserved.list(api_version, kind, options)
+            found = await self._context.unobserved_of(self._component).list(api_version, kind, options)
         except NotFoundError:
             return []
         refers = self._owner.references
@@ -102,7 +102,7 @@ class OwnedObjectDeleter:
         """List the objects in all namespaces that this component has marked as its owner's."""
         options = ListOptions(label_selector=self._owner.mark, metadata_only=True)
         try:
-            found = await self._context.unobserved.list(api_version, kind, options)
+            found = await self._context.unobserved_of(self._component).list(api_version, kind, options)
         except NotFoundError:
             return []
         return [live for live in found.items if self.has_fields(live) or self.is_deleted_with_owner(live)]

@@ -79,6 +79,7 @@ class FieldHandover:
         self._component = component
         self._manager = manager
         self._context = context
+        self._cluster = context.cluster_of(component)
         self._ignored = [fields_path(path) for path in ignore_fields]
         self._render = states
 
@@ -124,7 +125,7 @@ class FieldHandover:
             if plan is None:
                 break
             try:
-                live = await self._context.cluster.apply(plan.manifest, field_manager=self._second, force=plan.force)
+                live = await self._cluster.apply(plan.manifest, field_manager=self._second, force=plan.force)
             except ConflictError:
                 if not tries_left:
                     raise

@@ -49,7 +49,7 @@ class InitialValues:
     def __init__(self, entry: Registration, component: str, context: ReconcileContext, manager: str) -> None:
         self._identity = entry.identity
         self._key = entry.key
-        self._cluster = context.cluster
+        self._cluster = context.cluster_of(component)
         self._owner = context.owned_by
         self._manager = manager
         self.creates_only: Final = entry.options.writes is Writes.CREATE_ONLY

@@ -13,6 +13,7 @@ from ocf.objects import ObjectKey
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from ocf.cluster import Cluster
     from ocf.component.context import ReconcileContext
     from ocf.component.model.ownership import Owner
     from ocf.objects import Manifest
@@ -75,25 +76,25 @@ async def owner_lives(context: ReconcileContext) -> bool:
 
 async def latest_owner(context: ReconcileContext) -> Manifest | None:
     """Return the owner as the API server and not a cache has it; None if it does not exist."""
-    found = await latest_object(context, context.owned_by.key)
+    found = await latest_object(context.unobserved, context.owned_by.key)
     return found if found is not None and _is_owner(found, context.owned_by) else None
 
 
-async def latest_object(context: ReconcileContext, key: ObjectKey) -> Manifest | None:
+async def latest_object(cluster: Cluster, key: ObjectKey) -> Manifest | None:
     """Return an object as the API server and not a cache has it; None if it does not exist."""
     # No cache answers a request for a page.
     page = ListOptions(namespace=key.namespace, field_selector=f"metadata.name={key.name}", limit=1)
     try:
-        found: Sequence[Manifest] = (await context.unobserved.list(key.api_version, key.kind, page)).items
+        found: Sequence[Manifest] = (await cluster.list(key.api_version, key.kind, page)).items
     except ForbiddenError:
         # A process that may not list a kind has no cache of it, so this is a read from the API server.
-        return await _by_name(context, key)
+        return await _by_name(cluster, key)
     return next((one for one in found if ObjectKey.of(one) == key), None)
 
 
-async def _by_name(context: ReconcileContext, key: ObjectKey) -> Manifest | None:
+async def _by_name(cluster: Cluster, key: ObjectKey) -> Manifest | None:
     try:
-        return await context.unobserved.get(key)
+        return await cluster.get(key)
     except NotFoundError:
         return None
 

@@ -120,7 +120,7 @@ class Recreation:
         options: EffectiveOptions,
     ) -> None:
         self._deleter = OwnedObjectDeleter(component, context)
-        self._cluster = context.cluster
+        self._cluster = context.cluster_of(component)
         self._elapsed = context.elapsed
         self._manager = context.owned_by.field_manager(component)
         self._memory = f"{self._manager}/recreated"

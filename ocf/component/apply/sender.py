@@ -23,7 +23,8 @@ from ocf.objects.managed_fields import FieldManager, ManagedFields, ManagedField
 from ocf.objects.owned_paths import declared_fields, path_label
 
 if TYPE_CHECKING:
-    from ocf.component.context import ReconcileContext
+    from ocf.cluster import Cluster
+    from ocf.component.model.ownership import Owner
 
 __all__ = ["RESTORING", "ApplySender"]
 
@@ -44,7 +45,8 @@ class ApplySender:
 
     def __init__(  # noqa: PLR0913 (what an apply depends on)
         self,
-        context: ReconcileContext,
+        cluster: Cluster,
+        owner: Owner,
         key: ObjectKey,
         manager: str,
         ignore_fields: Collection[tuple[str, ...]],
@@ -55,9 +57,9 @@ class ApplySender:
         get: Callable[[], Awaitable[Manifest | None]],
         require_living_owner: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._cluster = context.cluster
-        self._owner = context.owned_by
-        self._is_owner = context.owned_by.is_object(key)
+        self._cluster = cluster
+        self._owner = owner
+        self._is_owner = owner.is_object(key)
         self._manager = manager
         self._creator = FieldManager(creator, "Update", "")
         self._ignore_fields = ignore_fields

@@ -187,7 +187,7 @@ class Takeover:
             entries = ManagedFields.of(whole).manifests
             return OwnershipChange(with_managers_renamed(entries, found.names, made_by=self._creator), labels)
 
-        after, changed = await change_ownership(self._context.cluster, live, self._ours(), decide)
+        after, changed = await change_ownership(self._context.cluster_of(self._component), live, self._ours(), decide)
         return after, found if changed else FormerWriters(), fields
 
     def _ours(self, *, is_second: bool = False) -> str:

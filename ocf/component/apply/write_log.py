@@ -17,7 +17,7 @@ from ocf.component.model.write_backoff import (
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
-    from ocf.cluster.apply_cache import LastWrite
+    from ocf.cluster.apply_cache import ApplyCache, LastWrite
     from ocf.component.context import ReconcileContext
     from ocf.component.model.ownership import Owner
     from ocf.component.status.results import Drift
@@ -28,9 +28,9 @@ __all__ = ["WriteLog", "reverted_parts"]
 class WriteLog:
     """The writes of one object by one field manager, kept in the apply cache of the cluster."""
 
-    def __init__(self, context: ReconcileContext, key: ObjectKey, manager: str) -> None:
+    def __init__(self, context: ReconcileContext, cache: ApplyCache, key: ObjectKey, manager: str) -> None:
         self._context = context
-        self._cache = context.cluster.apply_cache
+        self._cache = cache
         self._key = key
         self._manager = manager
 

@@ -163,7 +163,7 @@ class OnceRun:
     ) -> ResourceOutcome:
         """Set the time to live of an object, unless another writer changes it again and again."""
         context, shown = self.run.context, format_path(path)
-        cache, manager = context.cluster.apply_cache, context.owned_by.field_manager(self.run.component)
+        cache, manager = self.run.cluster.apply_cache, context.owned_by.field_manager(self.run.component)
         memory, intent = f"{manager}/expiry", str(value).encode()
         last = cache.last_write(self.entry.key, memory)
         reverted = record_revert(last, intent, context.elapsed, [shown])
@@ -176,7 +176,7 @@ class OnceRun:
         patch = with_field({"metadata": {"uid": live["metadata"]["uid"]}}, path, value)
         try:
             options = PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
-            await context.cluster.patch(self.entry.key, patch, options)
+            await self.run.cluster.patch(self.entry.key, patch, options)
         except NotFoundError:
             return replace(outcome, action=Action.ABSENT)
         except OcfError as error:

@@ -280,7 +280,7 @@ class Pruner:
 
     async def _read_again(self, key: ObjectKey) -> Manifest | None:
         try:
-            return await self._run.context.cluster.get(key)
+            return await self._run.cluster.get(key)
         except NotFoundError:
             return None
         except OcfError as error:

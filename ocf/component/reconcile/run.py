@@ -20,6 +20,7 @@ from ocf.concepts.data import mark_derived
 from ocf.errors import OcfError, ReconcileError
 
 if TYPE_CHECKING:
+    from ocf.cluster import Cluster
     from ocf.component.context import ReconcileContext
     from ocf.objects import Manifest
 
@@ -51,6 +52,11 @@ class ReconcileRun:
     timeout: timedelta | None
     reporter: Reporter
     former_managers: tuple[str, ...] = ()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster by which the component reads and writes its objects."""
+        return self.context.cluster_of(self.component)
 
     def applier(self, entry: Registration) -> Applier:
         """Return what reads and applies the object of a resource."""

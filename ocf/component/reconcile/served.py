@@ -18,7 +18,7 @@ from ocf.concepts.recorder import Why
 from ocf.errors import NoKindMatchError, OcfError, ReconcileError
 
 if TYPE_CHECKING:
-    from ocf.component.context import ReconcileContext
+    from ocf.cluster import Cluster
     from ocf.component.model.registration import Registration
     from ocf.component.reconcile.run import ReconcileRun
     from ocf.component.status.conditions import Condition
@@ -34,10 +34,10 @@ async def left_out(entries: Sequence[Registration], run: ReconcileRun) -> dict[s
     context = run.context
     found: dict[str, ResourceOutcome] = {}
     for entry in entries:
-        if entry.options.only_if_served and not await _is_served(entry, context):
+        if entry.options.only_if_served and not await _is_served(entry, run.cluster):
             found[entry.identity] = _outcome(entry)
             # Its object went with its kind, and not because another client reverts what was applied.
-            context.cluster.apply_cache.forget_write(entry.key, context.owned_by.field_manager(run.component))
+            run.cluster.apply_cache.forget_write(entry.key, context.owned_by.field_manager(run.component))
             if entry.options.lifecycle is Lifecycle.MANAGED:
                 run.reporter.attempted(entry, ApplyOperation.NONE, Why.NOT_SERVED)
     return found
@@ -66,9 +66,9 @@ def _outcome(entry: Registration) -> ResourceOutcome:
     return ResourceOutcome(resource=entry.identity, action=Action.ABSENT, detail=detail, why=Why.NOT_SERVED)
 
 
-async def _is_served(entry: Registration, context: ReconcileContext) -> bool:
+async def _is_served(entry: Registration, cluster: Cluster) -> bool:
     try:
-        await context.cluster.get(entry.key)
+        await cluster.get(entry.key)
     except NoKindMatchError:
         return False
     except OcfError:
