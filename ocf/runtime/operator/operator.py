@@ -350,18 +350,17 @@ class Operator(Generic[O]):
         # The latter are lists and watches of the framework's own, whether it has a cache or not.
         found, needed = rules(cached=True), rules()
         related = [kind for one in self.watches if isinstance(one, Relation) for kind in (one.kind, one.selects)]
-        found |= declared_rules(
+        declared = declared_rules(
             reads=(*self.reads, *related), writes=self.writes, deletes=self.deletes, definitions=definitions
         )
         uncached = self.uncached_kinds
         direct = {(one.group, one.plural) for one in (mapping_or_guess(*kind, definitions) for kind in uncached.named)}
-        got = {
-            one
-            for one in found
-            if one.verb not in {"list", "watch"}
-            or one in needed
-            or not ((one.group, one.resource) in direct or uncached.has_group(one.group))
-        }
+
+        def is_cached(one: PolicyRule) -> bool:
+            return not ((one.group, one.resource) in direct or uncached.has_group(one.group))
+
+        got = {one for one in found if one in needed or is_cached(one)}
+        got |= {one for one in declared if one.verb not in {"list", "watch"} or one in needed or is_cached(one)}
         if self.patches_owner:
             got.add(PolicyRule(owners.group, owners.plural, "patch", namespaced=owners.namespaced))
         # Events about a cluster-scoped object are in this namespace.

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 
 from ocf.cluster import Cluster
+from ocf.cluster.impersonation import Impersonation
 from ocf.component import Component, DeletionOrder
 from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle, Writes
@@ -44,6 +45,7 @@ ANY: Final = "*"
 """Any group or resource, as in a role; in place of a kind, all kinds of a group."""
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
+_READS: Final = frozenset({"get", "list", "watch"})
 _VERBS_OF_LIFECYCLE: Final = {
     Lifecycle.MANAGED: ("get", "create", "patch"),
     Lifecycle.READ_ONLY: ("get",),
@@ -124,6 +126,9 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
             does. It also requires `delete` on objects whose owner references are set or removed.
         deletion_order: Order of the clean-up if the operator has an `on_delete`; None if it has none.
 
+    A component that acts as another user requires the right to impersonate that user, and with a cache those to read.
+    Everything else is done with the rights of the user, who needs what is left out here.
+
     Roles and bindings of the components also require the privileges that they grant, see
     `ocf.runtime.rbac.escalation`.
 
@@ -140,6 +145,10 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
     needs_finalizer = deletion_order is not None
     components_first = deletion_order is DeletionOrder.COMPONENTS_FIRST
     for component in components:
+        own = _READS | {"create", "patch", "delete"}
+        if component.acting_as is not None:
+            own = _READS if cached else frozenset()
+            found |= set(_impersonation_rules(component, component.acting_as, fixed=fixed))
         for entry in component.entries:
             resource = find(entry.resource.key.api_version, entry.resource.key.kind)
             lifecycles = entry.options.possible_lifecycles
@@ -155,19 +164,19 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
                 verbs.add("delete")  # the plugin: a change of the owner references can get an object deleted
             if marked:
                 verbs.add("patch")  # a copy that is orphaned or shared loses its label
-            for verb in verbs:
+            for verb in verbs & own:
                 # Objects that are found by a list may have any name.
                 any_name = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or by_list))
                 any_name = any_name or (verb == "patch" and marked)
                 found.add(_on(resource, verb, "" if any_name else name))
         needs_finalizer |= component.makes_external or bool(component.prune_external)
         for kind in component.prune_kinds:
-            found |= {
-                _on(find(*kind), verb) for verb in ("get", "list", "patch", "delete", *(("watch",) if cached else ()))
-            }
+            needed = {"get", "list", "patch", "delete", *(("watch",) if cached else ())}
+            found |= {_on(find(*kind), verb) for verb in needed & own}
         if component.reads_pods and any(entry.pod_source is not None for entry in component.entries):
             found |= {PolicyRule("", plural, "list") for plural in ("pods", "events")}
-    found |= set(escalation_rules([entry for component in components for entry in component.entries], fixed=fixed))
+    written = [entry for component in components if component.acting_as is None for entry in component.entries]
+    found |= set(escalation_rules(written, fixed=fixed))
     found |= set(_of_owner(find(owner.api_version, owner.kind), needs_finalizer=needs_finalizer, enforced=enforced))
     found |= {_on(mapping_or_guess(*watched, definitions), verb) for watched in watches for verb in ("list", "watch")}
     return frozenset(_without_covered(found))
@@ -273,6 +282,29 @@ def _verbs(
         )
     ):
         yield "delete"
+
+
+def _impersonation_rules(component: Component, user: Impersonation, *, fixed: bool) -> Iterator[PolicyRule]:
+    """Yield the privileges to act as a user.
+
+    An account in a namespace of the component's objects may be another one for each owner: in any namespace of the
+    operator, and of any name unless names are fixed. Everything else may only be as it is named.
+    """
+    anywhere = partial(PolicyRule, verb="impersonate", namespaced=False)
+    account = user.account
+    if account is None:
+        yield anywhere("", "users", name=user.user)
+    else:
+        beside = any(entry.key.namespace == account.namespace for entry in component.entries)
+        name, namespace = "" if beside and not fixed else account.name, "" if beside else account.namespace
+        yield PolicyRule("", "serviceaccounts", "impersonate", name, namespace=namespace)
+    for group in user.groups:
+        yield anywhere("", "groups", name=group)
+    if user.uid:
+        yield anywhere("authentication.k8s.io", "uids", name=user.uid)
+    for key, values in user.extra.items():
+        for value in values:
+            yield anywhere("authentication.k8s.io", f"userextras/{key.lower()}", name=value)
 
 
 def _of_owner(resource: RESTMapping, *, needs_finalizer: bool, enforced: bool) -> Iterator[PolicyRule]:
