@@ -1,4 +1,4 @@
-"""Admission and conversion webhooks from plain functions on the models of a kind.
+"""Admission and conversion webhooks from functions on the models of a kind, and on requests.
 
 What only a process that serves webhooks needs is imported on first use.
 """
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, required
 from ocf.runtime.admission.match import Match, Operation
+from ocf.runtime.admission.requests import AdmissionRequest, AuditAnnotation, Deny, UserInfo, Warn
 from ocf.runtime.admission.review import review
-from ocf.runtime.admission.webhooks import AdmissionRequest, Step, Warn, Webhook, Webhooks
+from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
 
 if TYPE_CHECKING:
     from ocf.runtime.admission.certificate_source import FileCertificates
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdmissionRequest",
+    "AuditAnnotation",
+    "Deny",
     "FieldError",
     "FileCertificates",
     "Match",
@@ -29,6 +32,7 @@ __all__ = [
     "Service",
     "Step",
     "Url",
+    "UserInfo",
     "Warn",
     "Webhook",
     "Webhooks",

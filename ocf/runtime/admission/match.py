@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 from ocf.errors import BuildError, ManifestError
+from ocf.objects.name_validation import qualified_name
 from ocf.objects.selectors import LabelSelector
+from ocf.schema.builtin import is_builtin_group
 
 __all__ = ["Match", "Operation"]
 
@@ -50,7 +52,7 @@ class Match:
             and so neither does the Pod that would serve it.
 
     Raises:
-        BuildError: If there is no operation or no subresource, or a selector is invalid.
+        BuildError: If there is no operation or no subresource, or a selector or the name of a condition is invalid.
 
     Example:
         >>> Match(namespaces={"matchLabels": {"team": "web"}}).namespace_selector(["ops"])
@@ -78,8 +80,20 @@ class Match:
                 LabelSelector.of(selector)
             except ManifestError as error:
                 problems.append(f"the label selector `{name}` of a match is invalid: {error}")
+        problems += [
+            f'the name of a condition must be such as not-a-node or example.com/not-a-node, got "{name}"'
+            for name in self.conditions
+            if qualified_name(name)
+        ]
+        problems += [
+            f'the condition "{name}" of a match has no expression' for name, text in self.conditions.items() if not text
+        ]
         if problems:
             raise BuildError(problems)
+
+    def has_subresource(self, subresource: str) -> bool:
+        """Return whether requests for a subresource match; empty is the object itself."""
+        return subresource in self.subresources or (bool(subresource) and "*" in self.subresources)
 
     def rule(self, group: str, version: str, plural: str) -> dict[str, Any]:
         """Return the rule of a webhook, or the resource rule of a policy."""
@@ -91,6 +105,20 @@ class Match:
             "resources": resources,
             "scope": self.scope,
         }
+
+    def left_out(self, group: str, own: Sequence[str]) -> list[str]:
+        """Return the namespaces that are left out for a resource.
+
+        Args:
+            group: Its group.
+            own: The namespaces of the operator.
+        """
+        # Most groups need no look at the table of built-in kinds.
+        may_be_built_in = "." not in group or group.endswith(".k8s.io")
+        everywhere = self.everywhere
+        if everywhere is None:
+            everywhere = not (may_be_built_in and is_builtin_group(group))
+        return [] if everywhere else [*dict.fromkeys((*SYSTEM_NAMESPACES, *own))]
 
     def namespace_selector(self, without: Sequence[str]) -> dict[str, Any]:
         """Return the label selector of namespaces, which leaves some out.

@@ -12,51 +12,91 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from inspect import iscoroutinefunction
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from inspect import isawaitable
+from itertools import groupby
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from ocf.cluster import Cluster
 from ocf.component.author_code import is_cancelled
-from ocf.errors import ManifestError
-from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, copy_json, read_live, write_model
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import Manifest, copy_json, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
-from ocf.objects.json_changes import merge_changes, same_json
-from ocf.objects.model_errors import field_errors_of
-from ocf.objects.models import validate_live
+from ocf.objects.json_changes import merge_changes
+from ocf.runtime.admission.json_patch import json_patch
 from ocf.runtime.admission.match import Operation
-from ocf.runtime.admission.webhooks import AdmissionRequest, Step, Warn, Webhook
-from ocf.runtime.running_function import RunningFunction, name_of, running_function
+from ocf.runtime.admission.requests import (
+    OBJECT_SUBRESOURCES,
+    AdmissionRequest,
+    AuditAnnotation,
+    Deny,
+    NestedTooDeeplyError,
+    UnreadableError,
+    Warn,
+    WebhookError,
+    warnings_of,
+)
+from ocf.runtime.admission.webhooks import Step, Webhook, is_coroutine, takes_cluster
+from ocf.runtime.running_function import name_of, running_function
 
-__all__ = ["completed_review", "json_patch", "rejection", "review"]
+__all__ = ["Answer", "Calls", "failure", "rejection", "respond", "review"]
 
 T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 _API: Final = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+_FAILURES: Final = {500: "InternalError", 504: "Timeout"}
 
 
-class _WebhookError(Exception):
-    """A function of the webhook failed; the text is sent to the client, so it contains no data of the object."""
+class Calls(Protocol):
+    """Where the functions of a webhook run."""
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The cluster that functions get; None if none of them takes it."""
+        ...
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Call a plain function, which may be slow or never return."""
+        ...
+
+    async def in_loop(self, name: str, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Await a coroutine of the author, which may be slow or never return.
+
+        Args:
+            name: Name of its function.
+        """
+        ...
 
 
-class _UnreadableError(Exception):
-    """The model cannot read an object."""
+class Answer(NamedTuple):
+    """The response to a review.
 
-    def __init__(self, errors: Sequence[FieldError]) -> None:
-        super().__init__("; ".join(map(str, errors)))
-        self.errors = errors
+    Args:
+        failed: Whether the webhook itself has failed; a rejection is not a failure.
+    """
+
+    review: Manifest
+    failed: bool = False
+
+
+class _Direct:
+    """Calls plain functions in the thread of the caller."""
+
+    cluster = None
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        return function()
+
+    async def in_loop(self, name: str, coroutine: Coroutine[Any, Any, T]) -> T:
+        del name
+        return await coroutine
 
 
 def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
-    """Respond to an admission request of an API server.
-
-    Validators that are coroutine functions are not called: they need a cluster. See `completed_review`.
-
-    Updates of an object that is being deleted are always allowed, so that rules added after it was stored cannot
-    prevent the removal of its finalizers.
+    """Respond to an admission request of an API server, for webhooks whose functions are plain functions.
 
     Args:
         webhook: The webhook of the object's kind.
@@ -65,8 +105,11 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
 
     Returns:
         An AdmissionReview whose response allows the request, changes the object with a JSON patch, or rejects it: with
-        422 and a cause for every invalid field of the object, with 400 for an invalid request, and with 500 if one of
-        the functions fails.
+        the code of a `Deny`, with 422 and a cause for every invalid field of the object, with 400 for an invalid
+        request, and with 500 if one of the functions fails.
+
+    Raises:
+        ConfigError: If a function of the step is a coroutine function: await it in the test instead.
 
     Example:
         >>> from ocf.objects.field_errors import FieldError, required
@@ -80,68 +123,55 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
         >>> answer["response"]["status"]["message"]
         'Shop.example.com "corner" is invalid: spec.color: Required value'
     """
+    for function in filter(is_coroutine, webhook.handlers(step)):
+        raise ConfigError(
+            f"review calls plain functions only, and {name_of(function)} is a coroutine function: await it with an "
+            "AdmissionRequest, or serve the webhook"
+        )
+    answering = respond(webhook, step, question, _Direct())
+    try:
+        answering.send(None)  # nothing waits without coroutine functions, so it ends at once
+    except StopIteration as ended:
+        return cast("Answer", ended.value).review
+    raise ConfigError(f"{webhook.qualified_name(step)}: a plain function waits for the event loop")
+
+
+async def respond(webhook: Webhook[Any], step: Step, question: Mapping[str, Any], calls: Calls) -> Answer:
+    """Respond to an admission request of an API server; see `review`."""
     request = question.get("request")
     if not isinstance(request, dict):
-        return rejection("", 400, "BadRequest", "the AdmissionReview has no request")
+        return Answer(rejection("", 400, "BadRequest", "the AdmissionReview has no request"))
     uid = str(request.get("uid") or "")
     if problem := _request_problem(webhook, request):
-        return rejection(uid, 400, "BadRequest", problem)
+        return Answer(rejection(uid, 400, "BadRequest", problem))
+    if request.get("operation") not in list(Operation):
+        return Answer(_answer(uid, {"allowed": True}))
+    asked: AdmissionRequest[Any] = AdmissionRequest(request, webhook.model)
     try:
-        if _is_exempt(webhook, request):
-            return _answer(uid, {"allowed": True})
-        answer = _default if step is Step.DEFAULT else _validate
-        return _answer(uid, answer(webhook, request))
-    except _WebhookError as error:
-        return rejection(uid, 500, "InternalError", f"Internal error occurred: {webhook.name(step)}: {error}")
-    except RecursionError:
-        return rejection(uid, 400, "BadRequest", f"{webhook.name(step)}: the object is nested too deeply")
+        response = await (_mutated if step is Step.DEFAULT else _validated)(webhook, asked, calls)
+    except WebhookError as error:
+        return failure(webhook, uid, 500, f"Internal error occurred: {webhook.qualified_name(step)}: {error}")
+    except UnreadableError as error:
+        response = _unreadable(asked, error)
+    except (NestedTooDeeplyError, RecursionError):
+        text = f"{webhook.qualified_name(step)}: the object is nested too deeply"
+        return Answer(rejection(uid, 400, "BadRequest", text))
+    return Answer(_answer(uid, response))
 
 
-async def completed_review(
-    webhook: Webhook[Any], question: Mapping[str, Any], answer: Manifest, cluster: Cluster, running: RunningFunction
-) -> Manifest:
-    """Call the validators that are coroutine functions for a request that the others accept.
+def failure(webhook: Webhook[Any], uid: str, code: int, message: str) -> Answer:
+    """Return the response of a webhook that has failed.
+
+    With the failure policy `Ignore`, the request is allowed, and the user is warned: the API server itself ignores only
+    that it cannot call the webhook.
 
     Args:
-        question: The AdmissionReview, as `review` got it.
-        answer: The response of `review`.
-        running: Shows which of them runs; it keeps the name of one that is cancelled.
+        code: 500 for an error, 504 if it took too long.
     """
-    request, response = question.get("request"), answer["response"]
-    if not response["allowed"] or not isinstance(request, dict) or _is_exempt(webhook, request):
-        return answer
-    operation, uid = Operation(request["operation"]), str(response["uid"])
-    asked = AdmissionRequest(operation, bool(request.get("dryRun")), cluster)
-    warnings: list[str] = [*(response.get("warnings") or ())]
-    errors: list[FieldError] = []
-    try:
-        new = _read(webhook, request["oldObject" if operation is Operation.DELETE else "object"])
-        # What cannot be read was warned of already.
-        old = None if operation is Operation.CREATE else _stored(webhook, request, [])
-        for validator in filter(iscoroutinefunction, webhook.validators):
-            running.name = name_of(validator)
-            _sort_findings(running.name, await _awaited(validator, new, old, asked), errors, warnings)
-    except _WebhookError as error:
-        name = webhook.name(Step.VALIDATE)
-        return rejection(uid, 500, "InternalError", f"Internal error occurred: {name}: {error}")
-    found = _invalid(webhook, request, errors) if errors else {"allowed": True}
-    return _answer(uid, {**found, **({"warnings": warnings} if warnings else {})})
-
-
-async def _awaited(validator: Callable[..., Awaitable[Iterable[Any]]], *arguments: Any) -> list[Any]:
-    name = name_of(validator)
-    try:
-        return list(await validator(*arguments))
-    except (Exception, asyncio.CancelledError) as error:
-        if is_cancelled(error):
-            raise
-        raise _author_failure(name, error) from error
-
-
-def _author_failure(name: str, error: BaseException) -> _WebhookError:
-    """Log the error of an author's function; return what the response shows of it."""
-    _log.error("%s failed", name, exc_info=error)
-    return _WebhookError(f"{name} failed with {_type(error)}, see the operator's log")
+    if webhook.failure_policy == "Ignore":
+        response = {"allowed": True, "warnings": [f"{message}; the request was allowed without this webhook"]}
+        return Answer(_answer(uid, response), failed=True)
+    return Answer(rejection(uid, code, _FAILURES[code], message), failed=True)
 
 
 def rejection(uid: str, code: int, reason: str, message: str) -> Manifest:
@@ -150,25 +180,26 @@ def rejection(uid: str, code: int, reason: str, message: str) -> Manifest:
     Args:
         uid: UID of the request; empty if it has none.
     """
-    return _answer(uid, _failure(code, reason, message))
+    return _answer(uid, _rejection(code, reason, message))
 
 
 def _answer(uid: str, response: Mapping[str, Any]) -> Manifest:
     return {**_API, "response": {"uid": uid, **response}}
 
 
-def _failure(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _rejection(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
     status = {"status": "Failure", "message": message, "reason": reason, "code": code}
     return {"allowed": False, "status": {**status, **({"details": details} if details else {})}}
 
 
 def _request_problem(webhook: Webhook[Any], request: Mapping[str, Any]) -> str:
     """Return why the webhook cannot process a request; empty if it can."""
-    kind = request.get("kind")
+    kind, subresource = request.get("kind"), str(request.get("subResource") or "")
     found = tuple(kind.get(part) or "" for part in ("group", "version", "kind")) if isinstance(kind, dict) else ()
     wanted = (webhook.group, webhook.version, webhook.kind)
-    if found != wanted or request.get("subResource"):
-        seen = " ".join(map(str, filter(None, [*found, request.get("subResource")])))
+    is_other = found != wanted and subresource in OBJECT_SUBRESOURCES
+    if is_other or not webhook.match.has_subresource(subresource):
+        seen = " ".join(map(str, filter(None, [*found, subresource])))
         return f"this webhook is for {' '.join(filter(None, wanted))}, got {seen or 'no kind'}"
     operation = request.get("operation")
     for name, needed in (("object", ("CREATE", "UPDATE")), ("oldObject", ("UPDATE", "DELETE"))):
@@ -177,172 +208,276 @@ def _request_problem(webhook: Webhook[Any], request: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_exempt(webhook: Webhook[Any], request: Mapping[str, Any]) -> bool:
-    """Return whether the request skips all defaulters and validators."""
-    if request.get("operation") not in list(Operation):
+def _is_exempt(asked: AdmissionRequest[Any], operations: Collection[Operation]) -> bool:
+    """Return whether a request skips the short forms.
+
+    Updates of an object that is being deleted do, so that rules added after it was stored cannot prevent the removal of
+    its finalizers.
+    """
+    if asked.operation not in operations:
         return True
-    if request["operation"] == Operation.DELETE:
-        return not webhook.deletes
-    metadata = request["object"].get("metadata")
-    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+    return asked.operation is not Operation.DELETE and asked.is_being_deleted
 
 
-def _default(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the defaulters; an object that the model cannot read is rejected later, by the validation."""
-    if request["operation"] == Operation.DELETE:
+async def _mutated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: Calls) -> dict[str, Any]:
+    """Return the response of the defaulters and of the functions that change the object."""
+    request, warnings = asked, list[str]()
+    if webhook.defaulters and not _is_exempt(asked, (Operation.CREATE, Operation.UPDATE)):
+        request = await calls.in_thread(partial(_defaulted, webhook, asked))
+    for waits, functions in groupby(webhook.mutating, is_coroutine):
+        if waits:
+            found = await _await_all(webhook, functions, request, calls)
+        else:
+            found = await calls.in_thread(partial(_call_all, webhook, list(functions), request))
+        warnings += warnings_of(request)
+        if isinstance(found, Deny):
+            return _with_notes(_denial(asked, [found], []), warnings, {})
+        request = found
+    return _with_notes(_patch(asked, request), warnings, {})
+
+
+def _patch(asked: AdmissionRequest[Any], changed: AdmissionRequest[Any]) -> dict[str, Any]:
+    if changed is asked:
         return {"allowed": True}
-    given: Manifest = request["object"]
-    try:
-        model = _read(webhook, given)
-    except _UnreadableError:
-        return {"allowed": True}
-    before = _written(webhook, model)
-    after = _written(webhook, reduce(_run_defaulter, webhook.defaulters, model))
-    operations = list(json_patch(given, merge_changes(given, before, after)))
+    operations = list(json_patch(asked.object, changed.object))
     if not operations:
         return {"allowed": True}
     patch = base64.b64encode(json.dumps(operations, separators=(",", ":")).encode()).decode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 
 
+def _call_all(
+    webhook: Webhook[Any], functions: Iterable[Callable[..., Any]], request: AdmissionRequest[Any]
+) -> AdmissionRequest[Any] | Deny:
+    for function in functions:
+        found = _changed(webhook, request, _call(function, request), name_of(function))
+        if isinstance(found, Deny):
+            return found
+        request = found
+    return request
+
+
+async def _await_all(
+    webhook: Webhook[Any], functions: Iterable[Callable[..., Any]], request: AdmissionRequest[Any], calls: Calls
+) -> AdmissionRequest[Any] | Deny:
+    for function in functions:
+        found = _changed(webhook, request, await _awaited(function, request, calls), name_of(function))
+        if isinstance(found, Deny):
+            return found
+        request = found
+    return request
+
+
+def _changed(
+    webhook: Webhook[Any], request: AdmissionRequest[Any], made: Any, name: str
+) -> AdmissionRequest[Any] | Deny:
+    """Return the request with the object that a function has returned."""
+    if made is None:
+        return request
+    if isinstance(made, Deny):
+        return made
+    given = request.object
+    if given is None:
+        raise WebhookError(f"{name} returned an object for a {request.operation}, which has none to change")
+    if made is given:
+        raise WebhookError(f"{name} returned `request.object` itself, which must not be changed: return a copy")
+    if isinstance(made, dict):
+        after = made
+    elif webhook.model is not None and isinstance(made, webhook.model):
+        # A model does not represent an object exactly: it ignores unknown fields, adds its own defaults and formats
+        # some values differently. So only the difference between the model before and after is applied to the object.
+        # The function may have changed `request.new` itself, so the state before it is read again.
+        before = _written(AdmissionRequest(request.raw, webhook.model).new)
+        after = merge_changes(given, before, _written(made))
+    else:
+        model = webhook.model.__name__ if webhook.model is not None else "the object"
+        raise WebhookError(f"{name} must return {model}, a manifest, Deny or None, got {_type(made)}")
+    return AdmissionRequest({**request.raw, "object": after}, request.model)
+
+
+def _defaulted(webhook: Webhook[Any], asked: AdmissionRequest[Any]) -> AdmissionRequest[Any]:
+    """Run the defaulters; an object that the model cannot read is rejected later, by the validation."""
+    try:
+        model = AdmissionRequest(asked.raw, asked.model).new
+    except UnreadableError:
+        return asked
+    before = _written(model)
+    after = merge_changes(asked.object, before, _written(reduce(_run_defaulter, webhook.defaulters, model)))
+    return asked if after is asked.object else AdmissionRequest({**asked.raw, "object": after}, asked.model)
+
+
 def _run_defaulter(model: T, defaulter: Callable[[T], T | None]) -> T:
     made = _call(defaulter, model)
     if made is not None and type(made) is not type(model):
-        raise _WebhookError(f"{name_of(defaulter)} must return {_type(model)} or None, got {_type(made)}")
+        raise WebhookError(f"{name_of(defaulter)} must return {_type(model)} or None, got {_type(made)}")
     return model if made is None else made
 
 
-def _validate(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    operation = Operation(request["operation"])
-    warnings: list[str] = []
+@dataclass(slots=True)
+class _Findings:
+    """What the functions of a validation have found."""
+
+    denials: list[Deny] = field(default_factory=list)
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rejects(self) -> bool:
+        return bool(self.denials or self.errors)
+
+    def add(self, name: str, found: Any, allowed: tuple[type, ...]) -> None:
+        """Add what a function has found: one finding, an iterable of findings, or None."""
+        findings = [found] if isinstance(found, allowed) else found if found is not None else ()
+        for finding in findings if isinstance(findings, Iterable) else [findings]:
+            if not isinstance(finding, allowed):
+                names = [one.__name__ for one in allowed]
+                raise WebhookError(f"{name} must return {', '.join(names[:-1])} or {names[-1]}, got {_type(finding)}")
+            if isinstance(finding, Deny):
+                self.denials.append(finding)
+            elif isinstance(finding, FieldError):
+                self.errors.append(finding)
+            elif isinstance(finding, Warn):
+                self.warnings.append(finding.text)
+            elif (
+                isinstance(finding, AuditAnnotation)
+                and self.annotations.setdefault(finding.key, finding.value) != finding.value
+            ):
+                raise WebhookError(f'{name} gives a second value to the audit annotation "{finding.key}"')
+
+
+async def _validated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: Calls) -> dict[str, Any]:
+    """Return the response of the validators and of the functions that check the request."""
+    findings = _Findings()
+    plain = [one for one in webhook.validating if not is_coroutine(one)]
+    # Without functions, the model itself is the validation.
+    reads = bool(webhook.validators) or (not webhook.validating and webhook.model is not None)
+    short = reads and not _is_exempt(asked, webhook.match.operations)
+    if short or plain:
+        await calls.in_thread(partial(_find, webhook, asked, plain if not short else [_check, *plain], findings))
+    for function in filter(is_coroutine, () if findings.rejects else webhook.validating):
+        findings.add(name_of(function), await _awaited(function, asked, calls), _FULL)
+    found = _denial(asked, findings.denials, findings.errors) if findings.rejects else {"allowed": True}
+    return _with_notes(found, [*findings.warnings, *warnings_of(asked)], findings.annotations)
+
+
+def _find(
+    webhook: Webhook[Any], asked: AdmissionRequest[Any], functions: Iterable[Callable[..., Any]], findings: _Findings
+) -> None:
+    for function in functions:
+        if function is not _check:
+            findings.add(name_of(function), _call(_all, function, asked), _FULL)
+            continue
+        _check(webhook, asked, findings)
+        if findings.rejects:
+            return
+
+
+def _check(webhook: Webhook[Any], asked: AdmissionRequest[Any], findings: _Findings) -> None:
+    """Read the object, and call the validators."""
     try:
-        new = _read(webhook, request["oldObject" if operation is Operation.DELETE else "object"])
-        old = None if operation is Operation.CREATE else _stored(webhook, request, warnings)
-        errors = _errors(webhook, new, old, operation, warnings)
-    except _UnreadableError as error:
-        errors = list(error.errors)
-    response = _invalid(webhook, request, errors) if errors else {"allowed": True}
-    return {**response, **({"warnings": warnings} if warnings else {})}
-
-
-def _stored(webhook: Webhook[T], request: Mapping[str, Any], warnings: list[str]) -> T | None:
-    """Read the stored object; if the model cannot read it, warn only, so that an update can fix it."""
-    try:
-        return _read(webhook, request["oldObject"])
-    except _UnreadableError as error:
-        fields = ", ".join(finding.path or "the object" for finding in error.errors)
-        warnings.append(f"the stored object cannot be read, so its update rules were not checked: {fields}")
-        return None
-
-
-def _errors(webhook: Webhook[T], new: T, old: T | None, operation: Operation, warnings: list[str]) -> list[FieldError]:
-    errors: list[FieldError] = []
+        new, old = asked.new, asked.old
+    except UnreadableError as error:
+        findings.errors += error.errors
+        return
     for validator in webhook.validators:
-        if not iscoroutinefunction(validator):
-            _sort_findings(name_of(validator), _call(_all, validator, new, old, operation), errors, warnings)
-    return errors
+        found = _call(_all, validator, new, old, asked.operation)
+        if found is None:
+            raise WebhookError(f"{name_of(validator)} must return FieldError or Warn, got None")
+        findings.add(name_of(validator), found, _SHORT)
 
 
-def _sort_findings(name: str, findings: Iterable[Any], errors: list[FieldError], warnings: list[str]) -> None:
-    for finding in findings:
-        if isinstance(finding, FieldError):
-            errors.append(finding)
-        elif isinstance(finding, Warn):
-            warnings.append(finding.text)
-        else:
-            raise _WebhookError(f"{name} must return FieldError or Warn, got {_type(finding)}")
+_SHORT: Final = (FieldError, Warn)
+_FULL: Final = (Deny, FieldError, Warn, AuditAnnotation)
 
 
-def _all(validator: Callable[..., Iterable[Any]], *arguments: Any) -> list[Any]:
-    return list(validator(*arguments))
+def _all(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function that may be a generator."""
+    found = function(*arguments)
+    return list(found) if isinstance(found, Iterator) else found
 
 
-def _invalid(webhook: Webhook[Any], request: Mapping[str, Any], errors: Sequence[FieldError]) -> dict[str, Any]:
-    """Return the rejection in the format of Go's `apierrors.NewInvalid`."""
-    metadata = (request.get("object") or request.get("oldObject") or {}).get("metadata") or {}
-    name = str(request.get("name") or (metadata.get("name") if isinstance(metadata, dict) else "") or "")
-    causes = [error.to_cause() for error in errors]
+def _with_notes(response: Mapping[str, Any], warnings: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        **response,
+        **({"warnings": [*dict.fromkeys(warnings)]} if warnings else {}),
+        **({"auditAnnotations": dict(annotations)} if annotations else {}),
+    }
+
+
+def _unreadable(asked: AdmissionRequest[Any], error: UnreadableError) -> dict[str, Any]:
+    """Return the response to a request whose object a function of the full forms cannot read.
+
+    An object that is being deleted is not held by it: its finalizers could not be removed otherwise.
+    """
+    if asked.operation is Operation.UPDATE and asked.is_being_deleted:
+        fields = ", ".join(finding.path or "the object" for finding in error.errors)
+        return {"allowed": True, "warnings": [f"the object cannot be read, so it was not checked: {fields}"]}
+    return _denial(asked, [], error.errors)
+
+
+def _denial(asked: AdmissionRequest[Any], denials: Sequence[Deny], errors: Sequence[FieldError]) -> dict[str, Any]:
+    """Return a rejection; that of invalid fields is in the format of Go's `apierrors.NewInvalid`."""
+    kind: Mapping[str, Any] = asked.raw["kind"]
+    group, name = str(kind.get("group") or ""), str(kind.get("kind") or "")
+    causes = [*(cause for each in denials for cause in each.status_causes), *(error.to_cause() for error in errors)]
     details = {
-        "name": name,
-        "group": webhook.group,
-        "kind": webhook.kind,
+        "name": asked.name,
+        "group": group,
+        "kind": name,
         "causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes],
     }
-    message = invalid_message(name, errors, kind=webhook.kind, group=webhook.group)
-    return _failure(422, "Invalid", message, details)
+    texts = [each.message for each in denials]
+    if errors:
+        texts.append(invalid_message(asked.name, errors, kind=name, group=group))
+    code, reason = (denials[0].code, denials[0].reason) if denials else (422, "Invalid")
+    return _rejection(code, reason, "; ".join(dict.fromkeys(texts)), details if causes else None)
+
+
+async def _awaited(function: Callable[..., Any], request: AdmissionRequest[Any], calls: Calls) -> Any:
+    """Await a coroutine function of the full forms."""
+    name = name_of(function)
+    arguments = (request, calls.cluster) if takes_cluster(function) else (request,)
+    try:
+        return await calls.in_loop(name, function(*arguments))
+    except (Exception, asyncio.CancelledError) as error:
+        if is_cancelled(error) or isinstance(error, WebhookError | UnreadableError | NestedTooDeeplyError):
+            raise
+        raise _author_failure(name, error) from error
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     name = name_of(arguments[0] if function is _all else function)
     try:
         with running_function(name):
-            return function(*arguments)
+            made = function(*arguments)
     except (Exception, asyncio.CancelledError) as error:
-        if is_cancelled(error):
+        if is_cancelled(error) or isinstance(error, WebhookError | UnreadableError | NestedTooDeeplyError):
             raise
         raise _author_failure(name, error) from error
+    if isawaitable(made):
+        close = getattr(made, "close", None)
+        if close is not None:
+            close()
+        raise WebhookError(f"{name} returned an awaitable: make it a coroutine function (async def)")
+    return made
 
 
-def _read(webhook: Webhook[T], manifest: Manifest) -> T:
-    if webhook.model is None:
-        return cast("T", copy_json(manifest))
-    model: Any = webhook.model
-    try:
-        with running_function(f"the model {model.__name__}"):  # its validators are functions, too
-            return cast("T", read_live(manifest, model))
-    except ManifestError as error:
-        raise _UnreadableError(_problems(model, manifest)) from error
+def _author_failure(name: str, error: BaseException) -> WebhookError:
+    """Log the error of an author's function; return what the response shows of it."""
+    _log.error("%s failed", name, exc_info=error)
+    return WebhookError(f"{name} failed with {_type(error)}, see the operator's log")
 
 
-def _problems(model: type[BaseModel], manifest: Manifest) -> list[FieldError]:
-    from pydantic import ValidationError
-
-    try:
-        validate_live(manifest, model)
-    except ValidationError as error:
-        return field_errors_of(error.errors(), manifest)
-    raise _WebhookError(f"{model.__name__} is not deterministic: it rejected and then accepted the same object")
-
-
-def _written(webhook: Webhook[Any], model: Any) -> Manifest:
-    if webhook.model is None:
+def _written(model: Any) -> Manifest:
+    if isinstance(model, dict):
         return cast("Manifest", copy_json(model))
     try:
         return write_model(model)
     except ManifestError as error:
         fields = ", ".join(problem.path or "the object" for problem in error.problems)
-        raise _WebhookError(f"a defaulter set values of the wrong type: {fields}") from error
+        raise WebhookError(f"a defaulter set values of the wrong type: {fields}") from error
 
 
 def _type(value: object) -> str:
     return type(value).__name__
-
-
-# A model does not represent an object exactly: it ignores unknown fields, adds its own defaults and formats some values
-# differently. So the serialized model is never sent. Instead the difference between the model before and after the
-# defaulter is applied to the object of the request.
-def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
-    """Yield a change as a JSON patch (RFC 6902) with one operation per changed field.
-
-    Example:
-        >>> list(json_patch({"spec": {"a": 1}}, {"spec": {"a": 1, "b/c": [2]}}))
-        [{'op': 'add', 'path': '/spec/b~1c', 'value': [2]}]
-    """
-    if same_json(before, after):
-        return
-    if isinstance(before, dict) and isinstance(after, dict):
-        yield from ({"op": "remove", "path": _below(path, key)} for key in before if key not in after)
-        for key, value in after.items():
-            if key in before:
-                yield from json_patch(before[key], value, _below(path, key))
-            else:
-                yield {"op": "add", "path": _below(path, key), "value": value}
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for position, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from json_patch(old, new, _below(path, position))
-    else:
-        yield {"op": "replace", "path": path, "value": after}
-
-
-def _below(path: str, key: str | int) -> str:
-    return f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"

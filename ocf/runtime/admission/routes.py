@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import Cluster
-from ocf.objects import Manifest
 from ocf.objects.durations import parse_duration
 from ocf.runtime.admission.conversion_review import conversion_failure, conversion_review
-from ocf.runtime.admission.review import completed_review, rejection, review
+from ocf.runtime.admission.review import Answer, Calls, failure, respond
 from ocf.runtime.admission.webhook_configurations import conversion_path
 from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
-from ocf.runtime.running_function import RunningFunction
 
 if TYPE_CHECKING:
     from ocf.runtime.crds import VersionedResource
@@ -37,23 +34,16 @@ class Route:
 
     Args:
         longest: Maximum number of bytes of a request.
-        respond: Returns the response to a review.
-        complete: Returns the response after a look at other objects, given the review, its response, the cluster and
-            where to show which function runs; None if nothing looks.
+        respond: Returns the response to a review, given it and where its functions run.
         reject_late: Returns the response to a request whose processing takes too long, given its UID and a message.
-        failed: Returns whether a response reports a failure of the webhook itself.
     """
 
     name: str
     review: str
     timeout: timedelta
     longest: int
-    respond: Callable[[Mapping[str, Any]], Manifest]
-    reject_late: Callable[[str, str], Manifest]
-    failed: Callable[[Manifest], bool]
-    complete: (
-        Callable[[Mapping[str, Any], Manifest, Cluster, RunningFunction], Coroutine[Any, Any, Manifest]] | None
-    ) = None
+    respond: Callable[[Mapping[str, Any], Calls], Awaitable[Answer]]
+    reject_late: Callable[[str, str], Answer]
 
     def seconds(self, asked: str) -> float:
         """Return within how many seconds a request is answered: nine tenths of the time that its API server waits.
@@ -74,7 +64,7 @@ class Route:
 def routes(webhooks: Webhooks) -> dict[str, Route]:
     """Return the routes of webhooks, by their paths."""
     admission = {
-        webhook.path(step): _admission(webhook, step, webhooks.timeout)
+        webhook.path(step): _admission(webhook, step, webhooks.timeout_of(webhook))
         for webhook in webhooks.webhooks
         for step in webhook.steps
     }
@@ -83,14 +73,12 @@ def routes(webhooks: Webhooks) -> dict[str, Route]:
 
 def _admission(webhook: Webhook[Any], step: Step, timeout: timedelta) -> Route:
     return Route(
-        name=webhook.name(step),
+        name=webhook.qualified_name(step),
         review="an AdmissionReview",
         timeout=timeout,
         longest=_LONGEST_ADMISSION,
-        respond=partial(review, webhook, step),
-        reject_late=_too_late,
-        failed=_is_error,
-        complete=partial(completed_review, webhook) if step is Step.VALIDATE and webhook.reads_cluster else None,
+        respond=partial(respond, webhook, step),
+        reject_late=lambda uid, message: failure(webhook, uid, 504, message),
     )
 
 
@@ -100,20 +88,11 @@ def _conversion(resource: VersionedResource) -> Route:
         review="a ConversionReview",
         timeout=_CONVERSION_TIMEOUT,
         longest=_LONGEST_CONVERSION,
-        respond=partial(conversion_review, resource),
-        reject_late=conversion_failure,
-        failed=_is_failure,
+        respond=partial(_converted, resource),
+        reject_late=lambda uid, message: Answer(conversion_failure(uid, message), failed=True),
     )
 
 
-def _too_late(uid: str, message: str) -> Manifest:
-    return rejection(uid, 504, "Timeout", message)
-
-
-def _is_error(answer: Manifest) -> bool:
-    """Return whether a function failed, and not whether the object was rejected."""
-    return bool((answer["response"].get("status") or {}).get("code", 0) in (500, 504))
-
-
-def _is_failure(answer: Manifest) -> bool:
-    return bool(answer["response"]["result"]["status"] != "Success")
+async def _converted(resource: VersionedResource, question: Mapping[str, Any], calls: Calls) -> Answer:
+    answer = await calls.in_thread(partial(conversion_review, resource, question))
+    return Answer(answer, failed=answer["response"]["result"]["status"] != "Success")

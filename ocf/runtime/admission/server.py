@@ -10,11 +10,10 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from datetime import timedelta
-from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
@@ -25,10 +24,10 @@ from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import ConfigError, OcfError
 from ocf.http.limits import Limits, connections_within
 from ocf.http.server import ListeningServer, serving_app
-from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
+from ocf.runtime.admission.review import Answer
 from ocf.runtime.admission.routes import Route, routes
 from ocf.runtime.admission.spans import webhook_outcome, webhook_span
 from ocf.runtime.admission.tls_context import ReloadableTLSContext
@@ -37,6 +36,8 @@ from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.admission.worker_threads import WorkerCall, WorkerThreads
 
 __all__ = ["WebhookServer", "serving"]
+
+T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
@@ -68,11 +69,13 @@ class WebhookServer:
         clock: The clock that the validity of the certificate is checked with.
         certificate: The first certificate.
         metrics: The metrics of the requests; None for none.
-        cluster: The cluster that validators read; None if none of them does.
+        cluster: The cluster that functions get; None if none of them takes it.
 
     Attributes:
         tls_context: The TLS context of the listening socket.
         url: URL of the server; empty before it listens.
+        cluster: The cluster that functions get.
+        threads: Run plain functions.
     """
 
     def __init__(
@@ -89,16 +92,16 @@ class WebhookServer:
         self.url = ""
         self._routes = routes(webhooks)
         self._metrics = metrics
-        self._cluster = cluster
+        self.cluster: Final = cluster
         self._certificates = certificates
         self._clock = clock
         self._certificate = certificate
         self._bodies = _BodyReader(_BODIES)
-        self._threads = WorkerThreads(_WORKERS, _SPARE, "admission", clock)
+        self.threads: Final = WorkerThreads(_WORKERS, _SPARE, "admission", clock)
         self._listening: ListeningServer | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refresh_began: timedelta | None = None
-        self._cancelled: set[asyncio.Task[Manifest]] = set()
+        self._cancelled: set[asyncio.Task[Any]] = set()
         """Functions that were cancelled, and may go on."""
 
     @property
@@ -112,8 +115,8 @@ class WebhookServer:
         if not pair.is_usable(self._clock.now()):
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
-        if self._threads.exhausted:
-            return f"no function can be called: {_not_returning(self._threads.given_up())}"
+        if self.threads.exhausted:
+            return f"no function can be called: {_not_returning(self.threads.given_up())}"
         return self._not_accepting() or self._not_refreshing() or self._certificate.problem
 
     def live(self) -> str:
@@ -121,7 +124,7 @@ class WebhookServer:
 
         A restart ends the threads of functions that do not return, frees files, and starts tasks that have ended.
         """
-        hanging = self._threads.given_up(lasting=_HANGS_AFTER)
+        hanging = self.threads.given_up(lasting=_HANGS_AFTER)
         if hanging.total() >= _SPARE:
             return f"for {_HANGS_AFTER} after their time limit: {_not_returning(hanging)}"
         return self._not_accepting(_NOT_ACCEPTING) or self._not_refreshing()
@@ -180,32 +183,26 @@ class WebhookServer:
         with self._metrics.measured(request.path) if self._metrics is not None else nullcontext() as measured:
             with spanning(webhook_span, route.name, request):
                 answer = await self._answered(route, request)
-                annotate_span(webhook_outcome, answer)
-            if measured is not None and route.failed(answer):
-                measured.failed()
-        return web.json_response(answer)
+                annotate_span(webhook_outcome, answer.review)
+            if measured is not None and answer.failed:
+                measured.failed(ignored=bool(answer.review["response"].get("allowed")))
+        return web.json_response(answer.review)
 
-    async def _answered(self, route: Route, request: web.Request) -> Manifest:
+    async def _answered(self, route: Route, request: web.Request) -> Answer:
         seconds = route.seconds(request.query.get("timeout", ""))
-        uid, call = "", None
+        uid, calls = "", _Calls(self)
         try:
             async with asyncio.timeout(seconds):
                 async with self._bodies.read(request, route.longest) as body:
                     question = _question(body, route)
                     uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
-                    # In a thread, so that a slow function, or one that never returns, blocks nothing else.
-                    call = WorkerCall()
-                    answer = await self._threads.call(partial(route.respond, question), call)
-                    if route.complete is None or self._cluster is None:
-                        return answer
-                    call = WorkerCall()
-                    return await self._unless_late(route.complete(question, answer, self._cluster, call.running))
+                    return await route.respond(question, calls)
         except TimeoutError:
-            return route.reject_late(uid, f"{route.name}: {self._late(call)} within {seconds:g} seconds")
+            return route.reject_late(uid, f"{route.name}: {self._late(calls.call)} within {seconds:g} seconds")
 
-    async def _unless_late(self, completion: Coroutine[Any, Any, Manifest]) -> Manifest:
-        """Return the response of functions in the event loop; nothing waits for one that ignores its cancellation."""
-        task = asyncio.create_task(completion)
+    async def call_in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Await a function in the event loop; nothing waits for one that ignores its cancellation."""
+        task = asyncio.create_task(coroutine)
         try:
             await asyncio.wait({task})
         finally:
@@ -224,7 +221,7 @@ class WebhookServer:
             _log.error("%s did not return in time, and was cancelled", call.running.name)
             return f"{call.running.name} did not return"
         if call.thread is None:
-            others = self._threads.given_up()
+            others = self.threads.given_up()
             return "no thread was free" + (f" ({_not_returning(others)})" if others else "")
         what = f"{call.running.name or 'the webhook'} did not return"
         _log.error("%s in time; its thread is not stopped, and is now at\n%s", what, call.place())
@@ -234,6 +231,31 @@ class WebhookServer:
         """Respond whether API servers can call the webhooks."""
         problem = self.problem()
         return web.Response(status=500, text=f"{problem}\n") if problem else web.Response(text="ok")
+
+
+class _Calls:
+    """The functions of one request.
+
+    Attributes:
+        call: The last one that was called; None before the first one.
+    """
+
+    def __init__(self, server: WebhookServer) -> None:
+        self._server = server
+        self.call: WorkerCall | None = None
+
+    @property
+    def cluster(self) -> Cluster | None:
+        return self._server.cluster
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        self.call = WorkerCall()
+        return await self._server.threads.call(function, self.call)
+
+    async def in_loop(self, name: str, coroutine: Coroutine[Any, Any, T]) -> T:
+        self.call = WorkerCall()
+        self.call.running.name = name
+        return await self._server.call_in_loop(coroutine)
 
 
 @asynccontextmanager
@@ -258,13 +280,13 @@ async def serving(
         port: The port to listen on; 0 takes any free port.
         clock: The clock; the system clock by default.
         registry: The registry of the metrics of the requests; None for no metrics.
-        cluster: The cluster that validators read which are coroutine functions; None if there are none.
+        cluster: The cluster that functions of (request, cluster) get; None if there are none.
 
     Yields:
         The server: its `url`, and `problem` and `live`, checks for the `/readyz` and `/healthz` of the process.
 
     Raises:
-        ConfigError: If there is no certificate, the server cannot listen on the address, or a validator needs the
+        ConfigError: If there is no certificate, the server cannot listen on the address, or a function takes the
             cluster, and there is none.
         ApiError: If the certificate is stored in a cluster that cannot be reached.
     """
@@ -272,8 +294,8 @@ async def serving(
     metrics = WebhookMetrics(registry, clock) if registry is not None else None
     if cluster is None and (reading := [one for one in webhooks.webhooks if one.reads_cluster]):
         raise ConfigError(
-            f"webhooks {webhooks.name}: validators of {reading[0].kind} are coroutine functions, and there is no"
-            " cluster that they can read: pass `cluster` to `serving`"
+            f"webhooks {webhooks.name}: functions of {reading[0].kind} take the cluster, and there is none: pass "
+            "`cluster` to `serving`"
         )
     server = WebhookServer(webhooks, certificates, clock, await certificates.refresh(), metrics, cluster=cluster)
     app = web.Application()

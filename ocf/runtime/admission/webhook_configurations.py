@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.manifest import split_api_version
-from ocf.runtime.admission.match import Operation
-from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
+from ocf.runtime.admission.webhooks import OWN_OBJECTS, Step, Webhook, Webhooks
 from ocf.runtime.crds import VersionedResource
 
-__all__ = ["Service", "Url", "configurations", "conversion_of", "conversion_path", "definition_key", "with_conversion"]
+__all__ = [
+    "Service",
+    "Url",
+    "configurations",
+    "conversion_of",
+    "conversion_path",
+    "definition_key",
+    "findings",
+    "left_out",
+    "own_namespaces",
+    "with_conversion",
+]
 
 _API: Final = "admissionregistration.k8s.io/v1"
 _KINDS: Final = {Step.DEFAULT: "MutatingWebhookConfiguration", Step.VALIDATE: "ValidatingWebhookConfiguration"}
@@ -69,9 +78,9 @@ def configurations(
 ) -> list[Manifest]:
     """Return the configurations of webhooks, to be applied.
 
-    A request is rejected if its webhook cannot be called; webhooks have no side effects, and get objects of every
-    version of their kind. What a process writes before it can be called is left out: the Secret with its certificates,
-    and the definitions with its conversion webhooks.
+    Each webhook is called for what its `Match` selects. What a process writes before it can be called is left out: the
+    Secret with its certificates, and the definitions with its conversion webhooks. So are, unless the match says
+    otherwise, the namespaces of Kubernetes and that of the operator for kinds that are built in.
 
     Args:
         address: The address of their server.
@@ -89,11 +98,18 @@ def configurations(
         '/validate/example.com/shops'
     """
     own = [*([secret] if secret is not None else []), *map(definition_key, webhooks.conversions)]
+    namespaces = own_namespaces(address, secret)
 
     def entry(webhook: Webhook[Any], step: Step) -> dict[str, Any]:
         config = {**address.client_config(webhook.path(step)), **_bundle(ca_bundle)}
-        called = {"name": webhook.name(step), "clientConfig": config}
-        return {**called, **_called_for(webhook, step, webhooks.timeout), **_without(webhook, own)}
+        called = {"name": webhook.qualified_name(step), "clientConfig": config}
+        return {
+            **called,
+            **_called_for(webhook, step, namespaces),
+            "timeoutSeconds": int(webhooks.timeout_of(webhook).total_seconds()),
+            "admissionReviewVersions": ["v1"],
+            **_conditions(webhook, own),
+        }
 
     written = ((step, [entry(one, step) for one in _asked(webhooks, step)]) for step in Step)
     return [
@@ -156,44 +172,84 @@ def _asked(webhooks: Webhooks, step: Step) -> list[Webhook[Any]]:
     return [webhook for webhook in webhooks.webhooks if step in webhook.steps]
 
 
-def _without(webhook: Webhook[Any], own: Sequence[ObjectKey]) -> dict[str, Any]:
-    """Return the condition that leaves out objects of the process itself; empty if the webhook is for another kind."""
+def own_namespaces(address: Service | Url, secret: ObjectKey | None) -> list[str]:
+    """Return the namespaces of an operator: that of its Service and that of the Secret with its certificates."""
+    found = [address.namespace if isinstance(address, Service) else "", secret.namespace if secret is not None else ""]
+    return [*dict.fromkeys(filter(None, found))]
+
+
+def left_out(webhook: Webhook[Any], own: Sequence[str]) -> list[str]:
+    """Return the namespaces in which a webhook is not called.
+
+    Args:
+        own: Those of the operator.
+    """
+    found = webhook.match.left_out(webhook.group, own)
+    # A selector of namespaces matches every object that has none; a Namespace is selected by its own labels.
+    is_namespace = (webhook.group, webhook.plural) == ("", "namespaces")
+    return [] if found and webhook.is_cluster_scoped and not is_namespace else found
+
+
+def findings(webhooks: Webhooks, own: Sequence[str]) -> Iterator[str]:
+    """Yield what an administrator should know about webhooks: what happens while they cannot be called.
+
+    Args:
+        own: The namespaces of the operator.
+    """
+    for webhook in webhooks.webhooks:
+        names = " and ".join(map(webhook.qualified_name, webhook.steps))
+        operations = ", ".join(dict.fromkeys(one for step in webhook.steps for one in webhook.operations(step)))
+        if webhook.failure_policy == "Ignore":
+            yield (
+                f"{names}: failure policy Ignore, so {operations} of {webhook.plural} pass without this webhook while "
+                "no process of the operator responds; apiserver_admission_webhook_fail_open_count counts them"
+            )
+        elif webhook.is_builtin:
+            yield (
+                f"{names}: failure policy Fail, so {operations} of {webhook.plural} fail in {_place(webhook, own)} "
+                "while no process of the operator responds"
+            )
+
+
+def _place(webhook: Webhook[Any], own: Sequence[str]) -> str:
+    without = left_out(webhook, own)
+    if webhook.is_cluster_scoped and not without:
+        return "the whole cluster"
+    place = "the namespaces that it selects" if webhook.match.namespaces else "all namespaces"
+    return f"{place} but {', '.join(without)}" if without else f"{place}, those of Kubernetes and the operator included"
+
+
+def _conditions(webhook: Webhook[Any], own: Sequence[ObjectKey]) -> dict[str, Any]:
+    """Return the conditions of a webhook, with the one that leaves out objects of the process itself."""
+    found = webhook.match.match_conditions()
     kinds = ((split_api_version(key.api_version)[0], key.kind, key) for key in own)
-    named = [key for group, kind, key in kinds if (group, kind) == (webhook.group, webhook.kind)]
-    if not named:
-        return {}
-    # kube-apiserver leaves out an empty namespace, and a name that is to be generated; reading them would be an error.
-    names = [
-        f'request.name == "{key.name}"' + (f' && request.namespace == "{key.namespace}"' if key.namespace else "")
-        for key in named
-    ]
-    of_them = f"has(request.name) && ({' || '.join(names)})"
-    return {"matchConditions": [{"name": "not-of-the-webhook-server", "expression": f"!({of_them})"}]}
+    if named := [key for group, kind, key in kinds if (group, kind) == (webhook.group, webhook.kind)]:
+        # kube-apiserver leaves out an empty namespace, and a name that is to be generated; reading them would be an
+        # error.
+        names = [
+            f'request.name == "{key.name}"' + (f' && request.namespace == "{key.namespace}"' if key.namespace else "")
+            for key in named
+        ]
+        expression = f"!(has(request.name) && ({' || '.join(names)}))"
+        found.append({"name": OWN_OBJECTS, "expression": expression})
+    return {"matchConditions": found} if found else {}
 
 
-def _called_for(webhook: Webhook[Any], step: Step, timeout: timedelta) -> dict[str, Any]:
+def _called_for(webhook: Webhook[Any], step: Step, own: Sequence[str]) -> dict[str, Any]:
+    match = webhook.match
+    rule = match.rule(webhook.group, webhook.version, webhook.plural)
+    namespaces = match.namespace_selector(left_out(webhook, own))
+    reinvoked = webhook.reinvoke and step is Step.DEFAULT
     return {
-        "rules": [
-            {
-                "apiGroups": [webhook.group],
-                "apiVersions": [webhook.version],
-                "operations": [str(operation) for operation in _operations(webhook, step)],
-                "resources": [webhook.plural],
-                "scope": "*",
-            }
-        ],
-        "failurePolicy": "Fail",
-        "matchPolicy": "Equivalent",
-        "sideEffects": "None",
-        "timeoutSeconds": int(timeout.total_seconds()),
-        "admissionReviewVersions": ["v1"],
+        "rules": [{**rule, "operations": [str(operation) for operation in webhook.operations(step)]}],
+        **({"namespaceSelector": namespaces} if namespaces else {}),
+        **({"objectSelector": dict(match.objects)} if match.objects else {}),
+        "failurePolicy": webhook.failure_policy,
+        "matchPolicy": match.policy,
+        **({"reinvocationPolicy": "IfNeeded"} if reinvoked else {}),
+        "sideEffects": "NoneOnDryRun" if webhook.side_effects else "None",
     }
 
 
 def _bundle(ca_bundle: bytes) -> dict[str, str]:
     return {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
-
-
-def _operations(webhook: Webhook[Any], step: Step) -> list[Operation]:
-    asked = [Operation.CREATE, Operation.UPDATE]
-    return [*asked, Operation.DELETE] if webhook.deletes and step is Step.VALIDATE else asked

@@ -24,12 +24,19 @@ __all__ = ["MeasuredRequest", "WebhookMetrics"]
 class MeasuredRequest:
     """A request that is measured."""
 
-    def __init__(self, failures: Counter) -> None:
+    def __init__(self, failures: Counter, ignored: Counter) -> None:
         self._failures = failures
+        self._ignored = ignored
 
-    def failed(self) -> None:
-        """Count a failure of the webhook itself."""
+    def failed(self, *, ignored: bool) -> None:
+        """Count a failure of the webhook itself.
+
+        Args:
+            ignored: Whether the request was allowed all the same.
+        """
         self._failures.inc()
+        if ignored:
+            self._ignored.inc()
 
 
 class WebhookMetrics:
@@ -55,6 +62,12 @@ class WebhookMetrics:
             labelnames=("webhook",),
             registry=registry,
         )
+        self._ignored = Counter(
+            "ocf_webhook_ignored_failures_total",
+            "Requests that were allowed although the webhook failed, because its failure policy is Ignore.",
+            labelnames=("webhook",),
+            registry=registry,
+        )
 
     @contextmanager
     def measured(self, path: str) -> Iterator[MeasuredRequest]:
@@ -63,7 +76,7 @@ class WebhookMetrics:
 
         started, code = self._clock.elapsed(), 500
         try:
-            yield MeasuredRequest(self._failures.labels(path))
+            yield MeasuredRequest(self._failures.labels(path), self._ignored.labels(path))
             code = 200
         except web.HTTPException as error:
             code = error.status

@@ -1,36 +1,46 @@
-"""Declaration of the webhooks of an operator: defaulters and validators of a kind, and conversions of its versions."""
+"""Declaration of the webhooks of an operator: admission webhooks of a kind, and conversions of its versions."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from inspect import isasyncgenfunction, iscoroutinefunction
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, signature
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from ocf.cluster import Cluster
 from ocf.errors import BuildError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
-from ocf.runtime.admission.match import Operation
+from ocf.objects.name_validation import dns_label
+from ocf.runtime.admission.match import Match, Operation
+from ocf.runtime.admission.requests import OBJECT_SUBRESOURCES, AdmissionRequest, Deny, Finding, Warn
 from ocf.runtime.crds import VersionedResource
-from ocf.runtime.crds.versions import resource_of, resource_version
+from ocf.runtime.crds.versions import ResourceVersion, resource_of, resource_version
+from ocf.runtime.running_function import name_of
+from ocf.schema.builtin import builtin_kinds, builtin_resource, is_builtin_group
 
 __all__ = [
-    "AdmissionRequest",
-    "AsyncValidator",
+    "OWN_OBJECTS",
     "Defaulter",
+    "Mutating",
     "Step",
+    "Validating",
     "Validator",
-    "Warn",
     "Webhook",
     "Webhooks",
+    "is_coroutine",
+    "takes_cluster",
+    "timeout_problems",
 ]
 
 T = TypeVar("T")
 U = TypeVar("U", bound="BaseModel")
+
+OWN_OBJECTS: Final = "not-of-the-webhook-server"
+"""Name of the match condition that leaves out what the process writes itself."""
 
 _SHORTEST: Final = timedelta(seconds=1)
 _LONGEST: Final = timedelta(seconds=30)  # the maximum of the API
@@ -43,62 +53,64 @@ class Step(StrEnum):
     VALIDATE = "validate"
 
 
-@dataclass(frozen=True, slots=True)
-class Warn:
-    """A warning of a validator, which does not reject the object; `kubectl` shows it.
-
-    Args:
-        text: One sentence, preferably of at most 120 characters.
-    """
-
-    text: str
-
-
 Defaulter: TypeAlias = Callable[[T], T | None]
 """Sets default values: changes the given object and returns None, or returns a new one."""
 
 Validator: TypeAlias = Callable[[T, T | None, Operation], Iterable[FieldError | Warn]]
 """Returns all errors and warnings of an object, given the new object, the old one and the operation."""
 
+_Changed: TypeAlias = T | Manifest | Deny | None
+_Found: TypeAlias = Finding | Iterable[Finding] | None
 
-@dataclass(frozen=True, slots=True)
-class AdmissionRequest:
-    """A request, as a validator gets it that is a coroutine function.
+Mutating: TypeAlias = (
+    Callable[[AdmissionRequest[T]], _Changed[T] | Awaitable[_Changed[T]]]
+    | Callable[[AdmissionRequest[T], Cluster], Awaitable[_Changed[T]]]
+)
+"""Returns the changed object, as the model or as a manifest, None for no change, or a `Deny`."""
 
-    Args:
-        operation: The operation.
-        dry_run: Whether the object will not be stored.
-        cluster: The cluster, to look at other objects. In an operator it reads from a cache of the process, whether it
-            leads or not, which lists and watches a kind from the first read on.
-    """
-
-    operation: Operation
-    dry_run: bool
-    cluster: Cluster
-
-
-AsyncValidator: TypeAlias = Callable[[T, T | None, AdmissionRequest], Awaitable[Iterable[FieldError | Warn]]]
-"""A coroutine function that returns errors and warnings which depend on other objects."""
+Validating: TypeAlias = (
+    Callable[[AdmissionRequest[T]], _Found | Awaitable[_Found]]
+    | Callable[[AdmissionRequest[T], Cluster], Awaitable[_Found]]
+)
+"""Returns what it finds: `Deny`, `FieldError`, `Warn` and `AuditAnnotation`, one or several, or None."""
 
 
 @dataclass(frozen=True)
 class Webhook(Generic[T]):
-    """The admission webhook of a kind.
+    """An admission webhook of a kind.
 
-    `Webhook.of` reads the kind from its CustomResourceDefinition.
+    `Webhook.of` reads the kind from its model.
 
-    An object that the model cannot read is rejected with every invalid field, also without any validator. So the
-    validation of the pydantic model applies to all clients that write such an object.
+    The short forms `defaulters` and `validators` are plain functions of the object. They are not called for an object
+    that is being deleted, and only validators are called for a delete. An object that the model cannot read is rejected
+    with every invalid field before validators are called, also if there is no function at all. So the validation of the
+    pydantic model applies to all clients that write such an object.
+
+    The full forms `mutating` and `validating` get the request, with the user, and decide on every request that the
+    webhook matches. Plain functions run in threads, coroutine functions in the event loop of the process; these may
+    take the cluster as a second parameter: that of the operator, which reads from a cache.
 
     Args:
-        group: Group of the kind.
+        group: Group of the kind; empty for the core group.
         version: Version in which the functions get the object; the API server converts it.
         plural: Plural name of the resource.
         model: The model of the whole object; None passes manifests to the functions.
         defaulters: Functions that set default values, called in this order.
-        validators: Functions that return errors and warnings; all are called. Those that are coroutine functions get an
-            `AdmissionRequest` in place of the operation, and are called for what the others accept.
-        deletes: Whether the validators are also called for deletes, with the stored object as both arguments.
+        validators: Functions that return errors and warnings; all are called.
+        mutating: Functions of the request that change the object or reject the request, called after the defaulters, in
+            this order; each gets the object as the one before has left it.
+        validating: Functions of the request that reject it or find something, called for what the validators accept;
+            coroutine functions for what plain functions accept.
+        name: Distinguishes several webhooks of a kind, a DNS label; it is a part of their names and paths.
+        match: For which requests it is called.
+        failure_policy: Whether the API server rejects a request (`"Fail"`) or proceeds (`"Ignore"`) if the webhook
+            cannot be called in time. With `"Ignore"`, a request whose function fails is allowed with a warning.
+        timeout: How long the API server waits for it, 1 to 30 seconds; None for the time of all webhooks.
+        reinvoke: Whether it is called again if another webhook has changed the object after it.
+        side_effects: Whether it changes something else than the object. A handler must not do so on a dry run.
+
+    Raises:
+        BuildError: If a function has other parameters, or an option is not allowed.
     """
 
     group: str
@@ -107,63 +119,214 @@ class Webhook(Generic[T]):
     plural: str
     model: type[T] | None = None
     defaulters: Sequence[Defaulter[T]] = ()
-    validators: Sequence[Validator[T] | AsyncValidator[T]] = ()
-    deletes: bool = False
+    validators: Sequence[Validator[T]] = ()
+    mutating: Sequence[Mutating[T]] = field(default=(), kw_only=True)
+    validating: Sequence[Validating[T]] = field(default=(), kw_only=True)
+    name: str = field(default="", kw_only=True)
+    match: Match = field(default_factory=Match, kw_only=True)
+    failure_policy: Literal["Fail", "Ignore"] = field(default="Fail", kw_only=True)
+    timeout: timedelta | None = field(default=None, kw_only=True)
+    reinvoke: bool = field(default=False, kw_only=True)
+    side_effects: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        where = f"the webhook of {self.kind}" + (f' "{self.name}"' if self.name else "")
+        if problems := [f"{where}: {problem}" for problem in self._problems()]:
+            raise BuildError(problems)
 
     @staticmethod
-    def of(
+    def of(  # noqa: PLR0913 (each is a part of the declaration)
         model: type[U],
         definition: Manifest | VersionedResource | None = None,
         *,
         version: str = "",
         defaulters: Sequence[Defaulter[U]] = (),
-        validators: Sequence[Validator[U] | AsyncValidator[U]] = (),
-        deletes: bool = False,
+        validators: Sequence[Validator[U]] = (),
+        mutating: Sequence[Mutating[U]] = (),
+        validating: Sequence[Validating[U]] = (),
+        name: str = "",
+        match: Match | None = None,
+        failure_policy: Literal["Fail", "Ignore"] = "Fail",
+        timeout: timedelta | None = None,
+        reinvoke: bool = False,
+        side_effects: bool = False,
     ) -> Webhook[U]:
-        """Return the webhook of a custom resource.
+        """Return a webhook of a custom resource, or of a built-in kind.
 
         Args:
-            model: The whole object: a `CustomResource`, or the model of one version of the definition.
+            model: The whole object: a `CustomResource`, the model of one version of the definition, or a model of the
+                Kubernetes client, such as `V1Pod`, or a class derived from it.
             definition: The CustomResourceDefinition, or the resource with its versions; None for that of the
-                `CustomResource`.
+                `CustomResource`, and for built-in kinds.
             version: The version of the model; empty for the storage version of a definition, or for the version of a
                 resource that has the model.
-            defaulters: Functions that set default values.
-            validators: Functions that return errors and warnings, and coroutine functions.
-            deletes: Whether the validators are also called for deletes.
+            defaulters: See `Webhook`, as for all that follow.
 
         Raises:
-            BuildError: If there is no such version, it has another model, or the model has no definition.
+            BuildError: If there is no such version, it has another model, the model has no definition, or `Webhook`
+                rejects an option.
 
         Example:
-            >>> from ocf.runtime.crds import CamelModel, CustomResource
-            >>> class QuotaSpec(CamelModel):
-            ...     limit: int = 1
-            >>> class Quota(CustomResource[QuotaSpec], group="example.com", version="v1"):
-            ...     '''A limit.'''
-            >>> Webhook.of(Quota).path(Step.VALIDATE)
-            '/validate/example.com/quotas'
+            >>> from kubernetes.client import V1Pod
+            >>> def restricted(request: AdmissionRequest[V1Pod]) -> Deny | None:
+            ...     images = [one.image or "" for one in request.new.spec.containers]
+            ...     if all(image.startswith("registry.example.com/") for image in images):
+            ...         return None
+            ...     return Deny(f"{request.user.username} may use images of registry.example.com only")
+            >>> Webhook.of(V1Pod, validating=[restricted], name="registry").path(Step.VALIDATE)
+            '/validate/core/pods/registry'
         """
-        found = resource_version(resource_of(model) if definition is None else definition, model, version)
-        return Webhook(*found, model, defaulters, validators, deletes)
+        found = _kind_of(model) if definition is None else resource_version(definition, model, version)
+        return Webhook(
+            *(found or resource_version(resource_of(model), model, version)),
+            model,
+            defaulters,
+            validators,
+            mutating=mutating,
+            validating=validating,
+            name=name,
+            match=match or Match(),
+            failure_policy=failure_policy,
+            timeout=timeout,
+            reinvoke=reinvoke,
+            side_effects=side_effects,
+        )
 
-    def name(self, step: Step) -> str:
-        """Return the webhook's name, which error messages show: `validate.shops.example.com`."""
-        return ".".join(filter(None, [step, self.plural, self.group or "core.k8s.io"]))
+    def qualified_name(self, step: Step) -> str:
+        """Return the webhook's full name, which error messages show: `validate.shops.example.com`."""
+        return ".".join(filter(None, [step, self.name, self.plural, self.group or "core.k8s.io"]))
 
     def path(self, step: Step) -> str:
         """Return the webhook's path on the server: `/validate/example.com/shops`."""
-        return f"/{step}/{self.group or 'core'}/{self.plural}"
+        return "/".join(["", str(step), self.group or "core", self.plural, *filter(None, [self.name])])
+
+    def handlers(self, step: Step) -> Sequence[Callable[..., Any]]:
+        """Return the functions of the full form of a step."""
+        return self.mutating if step is Step.DEFAULT else self.validating
 
     @property
     def reads_cluster(self) -> bool:
-        """Whether a validator is a coroutine function."""
-        return any(map(iscoroutinefunction, self.validators))
+        """Whether a function gets the cluster."""
+        return any(map(takes_cluster, (*self.mutating, *self.validating)))
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether its kind is built in."""
+        return is_builtin_group(self.group)
+
+    @property
+    def is_cluster_scoped(self) -> bool:
+        """Whether its kind is built in, and its objects have no namespace."""
+        found = builtin_resource(self.group, self.version, self.kind)
+        return found is not None and not found.namespaced
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of the webhook: only validation without defaulters."""
-        return (Step.DEFAULT, Step.VALIDATE) if self.defaulters else (Step.VALIDATE,)
+        """The steps of the webhook: only validation without functions that change the object."""
+        found = []
+        if self.defaulters or self.mutating:
+            found.append(Step.DEFAULT)
+        # Without any function of the full forms, the model itself is the validation.
+        if self.validators or self.validating or not self.mutating:
+            found.append(Step.VALIDATE)
+        return tuple(found)
+
+    def operations(self, step: Step) -> list[Operation]:
+        """Return the operations for which the webhook is called in a step."""
+        if step is Step.DEFAULT and not self.mutating:
+            return [one for one in self.match.operations if one in _WRITES]
+        return list(self.match.operations)
+
+    def _problems(self) -> Iterator[str]:
+        yield from self._function_problems()
+        if self.name and (problems := dns_label(self.name)):
+            yield f'the name must be a DNS label such as sidecar, got "{self.name}": {"; ".join(problems)}'
+        if self.failure_policy not in ("Fail", "Ignore"):
+            yield f'failure_policy must be "Fail" or "Ignore", got {self.failure_policy!r}'
+        if OWN_OBJECTS in self.match.conditions:
+            yield f'the condition "{OWN_OBJECTS}" is set by ocf: choose another name'
+        if self.timeout is not None:
+            yield from timeout_problems(self.timeout)
+        if self.reinvoke and Step.DEFAULT not in self.steps:
+            yield "reinvoke needs defaulters or `mutating`: a webhook that only validates is called once"
+        parts = sorted({*self.match.subresources} - OBJECT_SUBRESOURCES)
+        if parts and (self.defaulters or self.validators):
+            yield (
+                f"defaulters and validators get whole objects, which {self.plural}/{parts[0]} does not have: use "
+                "`mutating` and `validating`, and read `request.object`"
+            )
+        yield from (
+            f"no function is called at the step {step}: defaulters are called for CREATE and UPDATE only"
+            for step in self.steps
+            if not self.operations(step)
+        )
+
+    def _function_problems(self) -> Iterator[str]:
+        for option, functions in (("defaulters", self.defaulters), ("validators", self.validators)):
+            full = "mutating" if option == "defaulters" else "validating"
+            for function in filter(is_coroutine, functions):
+                yield (
+                    f"{name_of(function)} is a coroutine function, and {option} are plain functions: make it a "
+                    f"function of (request) or (request, cluster) in `{full}`"
+                )
+        handler: Callable[..., Any]
+        for handler in (*self.mutating, *self.validating):
+            name, count = name_of(handler), _parameters(handler)
+            if isasyncgenfunction(handler):
+                yield f"{name} yields; a coroutine function returns what it has found"
+            elif count not in (1, 2):
+                yield f"{name} must take one or two parameters, (request) or (request, cluster), got {count}"
+            elif count == 2 and not is_coroutine(handler):  # noqa: PLR2004 (request and cluster)
+                yield (
+                    f"{name} is a plain function and takes the cluster, whose reads are awaited: make it a coroutine "
+                    "function (async def), or take (request) only"
+                )
+
+
+_WRITES: Final = (Operation.CREATE, Operation.UPDATE)
+
+
+def is_coroutine(function: Callable[..., Any]) -> bool:
+    """Return whether calling a function, or an object with `__call__`, returns a coroutine."""
+    return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def takes_cluster(function: Callable[..., Any]) -> bool:
+    """Return whether a handler takes the cluster beside the request."""
+    return _parameters(function) == 2  # noqa: PLR2004 (request and cluster)
+
+
+def _parameters(function: Callable[..., Any]) -> int:
+    """Return how many parameters a function must be called with; 1 also if it needs none, and can take one."""
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    found = signature(function).parameters.values()
+    needed = [one for one in found if one.kind in positional and one.default is Parameter.empty]
+    if len(needed) == 0 and any(one.kind in (*positional, Parameter.VAR_POSITIONAL) for one in found):
+        return 1
+    # A keyword that is required can never be given.
+    keywords = [one for one in found if one.kind is Parameter.KEYWORD_ONLY and one.default is Parameter.empty]
+    return len(needed) + 2 * len(keywords)
+
+
+def _kind_of(model: type[BaseModel]) -> ResourceVersion | None:
+    """Return the built-in kind of a model of the client, or of a class derived from one; None for any other model."""
+    for base in model.__mro__:
+        if base.__module__.partition(".")[0] == "kubernetes":
+            found = builtin_kinds(base.__name__)
+            if len(found) == 1:
+                return ResourceVersion(found[0].group, found[0].version, found[0].kind, found[0].plural)
+            problem = (
+                f"{base.__name__} must be the model of one built-in kind, such as V1Pod: name the kind, "
+                "Webhook(group, version, kind, plural, model)"
+            )
+            raise BuildError([problem])
+    return None
+
+
+def timeout_problems(timeout: timedelta) -> Iterator[str]:
+    """Yield why the API server does not wait so long."""
+    if not _SHORTEST <= timeout <= _LONGEST:
+        yield f"the timeout must be between 1 and 30 seconds, got {timeout.total_seconds():g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +335,14 @@ class Webhooks:
 
     Args:
         name: Name of their configurations in the cluster.
-        webhooks: One for each kind.
-        timeout: How long the API server waits for a response of an admission webhook, 1 to 30 seconds. It always waits
-            30 seconds for a conversion.
+        webhooks: The admission webhooks; several of a kind need different names.
+        timeout: How long the API server waits for a response of an admission webhook that has no time of its own, 1 to
+            30 seconds. It always waits 30 seconds for a conversion.
         conversions: Resources with several versions, whose objects are converted by a conversion webhook.
 
     Raises:
-        BuildError: If a kind has two webhooks, there is no webhook, a defaulter is a coroutine, the timeout is out of
-            bounds, or a resource has two conversion webhooks or only one version.
+        BuildError: If two webhooks of a kind have the same name, there is no webhook, the timeout is out of bounds, or
+            a resource has two conversion webhooks or only one version.
     """
 
     name: str
@@ -192,30 +355,26 @@ class Webhooks:
             raise BuildError(problems)
 
     def _problems(self) -> Iterator[str]:
-        kinds = [(webhook.group, webhook.plural) for webhook in self.webhooks]
+        found = [(webhook.group, webhook.plural, webhook.name) for webhook in self.webhooks]
         if not self.name:
             yield "webhooks need a name, which is the name of their configurations"
-        if not kinds and not self.conversions:
+        if not found and not self.conversions:
             yield f"webhooks {self.name}: expected at least one webhook, got none"
-        for group, plural in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
-            # The API server converts objects of other versions, so it would call both.
-            yield f"webhooks {self.name}: {plural}.{group} has two webhooks, expected one for all its versions"
+        for group, plural, name in sorted({one for one in found if found.count(one) > 1}):
+            # The API server converts objects of other versions, so versions do not distinguish them.
+            which = f'named "{name}"' if name else "without a name"
+            yield (
+                f"webhooks {self.name}: {plural}.{group or 'core'} has two webhooks {which}; several of a kind need "
+                'different names, such as name="sidecar"'
+            )
         converted = [resource.name for resource in self.conversions]
         for name in sorted({name for name in converted if converted.count(name) > 1}):
             yield f"webhooks {self.name}: {name} has two conversion webhooks, expected one"
         for resource in self.conversions:
             if not resource.has_conversions:
                 yield f"webhooks {self.name}: {resource.name} has one version, so it needs no conversion webhook"
-        yield from self._function_problems()
-        if not _SHORTEST <= self.timeout <= _LONGEST:
-            seconds = self.timeout.total_seconds()
-            yield f"webhooks {self.name}: the timeout must be between 1 and 30 seconds, got {seconds:g}"
+        yield from (f"webhooks {self.name}: {problem}" for problem in timeout_problems(self.timeout))
 
-    def _function_problems(self) -> Iterator[str]:
-        for each in self.webhooks:
-            for function in filter(iscoroutinefunction, each.defaulters):
-                name = getattr(function, "__qualname__", "a function")
-                yield f"webhooks {self.name}: {name} is a coroutine; defaulters are plain functions"
-            for function in filter(isasyncgenfunction, each.validators):
-                name = getattr(function, "__qualname__", "a function")
-                yield f"webhooks {self.name}: {name} yields; a coroutine function returns what it has found"
+    def timeout_of(self, webhook: Webhook[Any]) -> timedelta:
+        """Return how long the API server waits for a webhook."""
+        return webhook.timeout if webhook.timeout is not None else self.timeout

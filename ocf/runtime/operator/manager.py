@@ -62,8 +62,8 @@ class Manager:
         options: The settings of the process.
 
     Raises:
-        BuildError: If there is no operator, two have the same name, two have webhooks for the same kind, or two set the
-            same condition or the same finalizer of the same owners.
+        BuildError: If there is no operator, two have the same name, two have webhooks of the same kind and name, or two
+            set the same condition or the same finalizer of the same owners.
 
     Attributes:
         health: The checks of the probes.

@@ -116,7 +116,8 @@ class Operator(Generic[O]):
         uncached: Kinds that are never cached: each read is a request, and changes trigger nothing. For kinds that are
             known only at run time, `("example.com/*", "*")` is for all kinds of a group, and `("*", "*")` for all, but
             for those that an operator of the process declares.
-        webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` has the options of their server.
+        webhooks: Admission webhooks, of owners or of any other kind; several of a kind need different names.
+            `ManagerOptions.admission` has the options of their server.
         former_managers: Field managers of clients that wrote the objects of its components before, by name or pattern,
             such as `kubectl-client-side-apply`: what they have set is taken over once per object. See
             `ocf.component.Builder.with_former_managers`.

@@ -25,6 +25,8 @@ from ocf.runtime.admission.webhook_configurations import (
     configurations,
     conversion_of,
     definition_key,
+    findings,
+    own_namespaces,
     with_conversion,
 )
 from ocf.runtime.operator.operator import Operator
@@ -95,7 +97,7 @@ class WebhookOptions:
             operators: The operators of a process.
 
         Raises:
-            BuildError: If two webhooks are for the same kind, or the timeout is out of bounds.
+            BuildError: If two webhooks of a kind have the same name, or the timeout is out of bounds.
         """
         from ocf.runtime.admission import Webhooks
 
@@ -127,6 +129,15 @@ class WebhookOptions:
         found = self.webhooks(operators)
         conversions = found.conversions if found is not None else ()
         return [with_conversion(resource, self.address, ca_bundle=ca_bundle) for resource in conversions]
+
+    def findings(self, *operators: Operator[Any]) -> list[str]:
+        """Return what an administrator should know about the webhooks: what happens while they cannot be called.
+
+        Args:
+            operators: The operators of the process.
+        """
+        found = self.webhooks(operators)
+        return list(findings(found, own_namespaces(self.address, _secret(self, found)))) if found is not None else []
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the webhook server, for `ocf.runtime.rbac.roles`.
@@ -160,7 +171,7 @@ async def serving_webhooks(
 ) -> AsyncIterator[WebhookServer]:
     """Serve webhooks for as long as the block runs, to a cluster without a cache; certificates use the system clock.
 
-    Validators read from `cache`; without one, from the cluster.
+    Functions get `cache`; without one, the cluster.
     `ocf.runtime.admission.serving` lists the errors.
     """
     from ocf.runtime.admission import serving
@@ -192,9 +203,13 @@ async def serving_webhooks(
 def _configurations(
     options: WebhookOptions, webhooks: Webhooks, address: Service | Url, ca_bundle: bytes
 ) -> list[Manifest]:
+    return configurations(webhooks, address, ca_bundle=ca_bundle, secret=_secret(options, webhooks))
+
+
+def _secret(options: WebhookOptions, webhooks: Webhooks) -> ObjectKey | None:
+    """Return the key of the Secret with the certificates; None if they are elsewhere."""
     in_secret = options.certificates is None
-    secret = secret_key(webhooks, options.secret_namespace, options.secret) if in_secret else None
-    return configurations(webhooks, address, ca_bundle=ca_bundle, secret=secret)
+    return secret_key(webhooks, options.secret_namespace, options.secret) if in_secret else None
 
 
 def _reached(options: WebhookOptions, server: WebhookServer) -> Service | Url:

@@ -83,7 +83,7 @@ def scalers(
         lifespan=lifespan,
         tasks=[BackgroundTask(name="metrics-api", run=serve_metrics, on_leader=False)],
         reads=[*kinds, _HPA],
-        webhooks=[Webhook.of(Scaler, validators=[_one_scaler_of_a_target])],
+        webhooks=[Webhook.of(Scaler, validating=[_one_scaler_of_a_target])],
         writes=[(version, f"{kind}/scale") for version, kind in kinds],
         published_conditions=["Ready", _ACTIVE, _TARGET],
         # Neither the status of another scaler nor what an HPA has measured changes anything here.
@@ -94,9 +94,12 @@ def scalers(
     )
 
 
-async def _one_scaler_of_a_target(new: Scaler, _: Scaler | None, request: AdmissionRequest) -> list[FieldError]:
+async def _one_scaler_of_a_target(request: AdmissionRequest[Scaler], cluster: Cluster) -> list[FieldError]:
     """Reject a second scaler; of two that are made at the same moment, the reconcile finds the older one."""
-    others = [one for one in await _scalers_of(new.target, request.cluster) if one.metadata.name != new.metadata.name]
+    if request.is_being_deleted:
+        return []
+    new = request.new
+    others = [one for one in await _scalers_of(new.target, cluster) if one.metadata.name != new.metadata.name]
     return [invalid("spec.target.name", new.target.name, f"has the Scaler {one.metadata.name}") for one in others]
 
 

@@ -1,8 +1,9 @@
-"""Validators that are coroutine functions: they look at other objects, out of the cache of the process."""
+"""Handlers that are coroutine functions: they look at other objects, out of the cache of the process."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -11,9 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.cluster import ListOptions
+from ocf.cluster import Cluster, ListOptions
 from ocf.component import Component
-from ocf.errors import ApiError, BuildError, ConfigError, InvalidError, ServerError
+from ocf.errors import ApiError, ConfigError, InvalidError, ServerError
 from ocf.objects import Manifest
 from ocf.runtime.admission import (
     AdmissionRequest,
@@ -41,6 +42,7 @@ HOST: Final = "127.0.0.1"
 LOCAL: Final = WebhookOptions(address=Url(f"https://{HOST}"), namespace=HOME, host=HOST, port=0, register=True)
 
 Findings = list[FieldError | Warn]
+Request = AdmissionRequest[Manifest]
 
 
 def shop(name: str, street: str = "main") -> Manifest:
@@ -50,17 +52,18 @@ def shop(name: str, street: str = "main") -> Manifest:
 
 @dataclass
 class Seen:
-    """What a validator was asked."""
+    """What a handler was asked."""
 
     requests: list[tuple[Operation, bool, str]] = field(default_factory=list)
 
-    def validator(self) -> Callable[..., Awaitable[Findings]]:
-        """Return a validator of which two shops of a street are an error."""
+    def handler(self) -> Callable[[Request, Cluster], Awaitable[Findings]]:
+        """Return a handler of which two shops of a street are an error."""
 
-        async def alone(new: Manifest, old: Manifest | None, request: AdmissionRequest) -> Findings:
+        async def alone(request: Request, cluster: Cluster) -> Findings:
+            new, old = request.new, request.old
             before = old["spec"]["street"] if old is not None else ""
             self.requests.append((request.operation, request.dry_run, before))
-            others = await request.cluster.list(*SHOP, ListOptions(namespace=HOME))
+            others = await cluster.list(*SHOP, ListOptions(namespace=HOME))
             taken = {one["spec"]["street"]: one["metadata"]["name"] for one in others.items}
             if taken.get(new["spec"]["street"], new["metadata"]["name"]) != new["metadata"]["name"]:
                 return [invalid("spec.street", new["spec"]["street"], "has a shop already")]
@@ -73,8 +76,8 @@ def named(new: Manifest, _old: Manifest | None, _operation: Operation) -> Findin
     return [] if new["spec"].get("street") else [required("spec.street")]
 
 
-def of(*validators: Any) -> Webhook[Manifest]:
-    return Webhook("example.com", "v1", "Shop", "shops", validators=[named, *validators])
+def of(*handlers: Any) -> Webhook[Manifest]:
+    return Webhook("example.com", "v1", "Shop", "shops", validators=[named], validating=handlers)
 
 
 def components(_: Manifest) -> list[Component]:
@@ -97,7 +100,7 @@ async def operating(
 
 async def test_it_sees_other_objects_the_operation_and_whether_it_is_a_dry_run() -> None:
     seen = Seen()
-    async with operating(of(seen.validator())) as (cluster, _):
+    async with operating(of(seen.handler())) as (cluster, _):
         await cluster.create(shop("a"), field_manager="user", dry_run=True)
         stored = await cluster.create(shop("a"), field_manager="user")
         await cluster.update({**stored, "spec": {"street": "side"}}, field_manager="user")
@@ -120,7 +123,7 @@ async def test_it_sees_other_objects_the_operation_and_whether_it_is_a_dry_run()
 
 async def test_it_reads_from_the_cache() -> None:
     seen = Seen()
-    async with operating(of(seen.validator())) as (cluster, process):
+    async with operating(of(seen.handler())) as (cluster, process):
         await cluster.create(shop("a"), field_manager="user")
         process.requests.clear()
         for number in range(20):
@@ -131,26 +134,26 @@ async def test_it_reads_from_the_cache() -> None:
 
 async def test_it_is_not_called_for_what_the_others_reject() -> None:
     seen = Seen()
-    async with operating(of(seen.validator())) as (cluster, _):
+    async with operating(of(seen.handler())) as (cluster, _):
         with pytest.raises(InvalidError, match="street: Required value"):
             await cluster.create({**shop("a"), "spec": {}}, field_manager="user")
     assert not seen.requests
 
 
-async def fails(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+async def fails(_request: Request) -> Findings:
     raise LookupError("the token is hunter2")
 
 
-async def hangs(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+async def hangs(_request: Request) -> Findings:
     await asyncio.Event().wait()
     return []
 
 
-async def gives_up(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+async def gives_up(_request: Request) -> Findings:
     raise asyncio.CancelledError
 
 
-async def is_disturbed(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+async def is_disturbed(_request: Request) -> Findings:
     """Wait for what another task has cancelled."""
     other = asyncio.ensure_future(asyncio.Event().wait())
     asyncio.get_running_loop().call_soon(other.cancel)
@@ -158,23 +161,23 @@ async def is_disturbed(_new: Manifest, _old: Manifest | None, _request: Admissio
     return []
 
 
-def gives_up_at_once(_new: Manifest, _old: Manifest | None, _operation: Operation) -> Findings:
+def gives_up_at_once(_request: Request) -> Findings:
     raise asyncio.CancelledError
 
 
-async def accepts_late(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+async def accepts_late(_request: Request) -> Findings:
     """Take the cancellation at the limit for an answer."""
     with suppress(asyncio.CancelledError):
         await asyncio.Event().wait()
     return []
 
 
-async def babbles(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Any:
+async def babbles(_request: Request, _cluster: Cluster) -> Any:
     return ["no"]
 
 
 @pytest.mark.parametrize(
-    ("validator", "problem"),
+    ("handler", "problem"),
     [
         pytest.param(fails, "fails failed with LookupError, see the operator's log", id="an error"),
         pytest.param(hangs, "hangs did not return within 0.9 seconds", id="no end"),
@@ -182,11 +185,13 @@ async def babbles(_new: Manifest, _old: Manifest | None, _request: AdmissionRequ
         pytest.param(is_disturbed, "is_disturbed failed with CancelledError", id="a cancellation of what it waits for"),
         pytest.param(gives_up_at_once, "gives_up_at_once failed with CancelledError", id="a function that raises it"),
         pytest.param(accepts_late, "accepts_late did not return within 0.9 seconds", id="it ignores its cancellation"),
-        pytest.param(babbles, "babbles must return FieldError or Warn, got str", id="another type"),
+        pytest.param(
+            babbles, "babbles must return Deny, FieldError, Warn or AuditAnnotation, got str", id="another type"
+        ),
     ],
 )
-async def test_one_that_fails_is_named_without_its_text(validator: Any, problem: str) -> None:
-    async with operating(of(validator), limit=timedelta(seconds=1)) as (cluster, _):
+async def test_one_that_fails_is_named_without_its_text(handler: Any, problem: str) -> None:
+    async with operating(of(handler), limit=timedelta(seconds=1)) as (cluster, _):
         with pytest.raises(ApiError) as refused:
             await cluster.create(shop("a"), field_manager="user")
     assert problem in refused.value.message
@@ -197,7 +202,7 @@ async def test_one_that_fails_is_named_without_its_text(validator: Any, problem:
 async def test_one_that_never_ends_holds_up_no_response() -> None:
     ended = asyncio.Event()
 
-    async def goes_on(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Findings:
+    async def goes_on(_request: Request) -> Findings:
         while not ended.is_set():
             with suppress(asyncio.CancelledError):
                 await ended.wait()
@@ -210,24 +215,44 @@ async def test_one_that_never_ends_holds_up_no_response() -> None:
         ended.set()
 
 
-def test_one_that_yields_is_rejected_at_once() -> None:
-    async def yields(_new: Manifest, _old: Manifest | None, _request: AdmissionRequest) -> Any:
-        yield required("spec.street")
-
-    with pytest.raises(BuildError, match="yields; a coroutine function returns what it has found"):
-        Webhooks("shops", [of(yields)])
-
-
-def test_without_a_cluster_it_is_left_out() -> None:
+def test_without_a_cluster_a_test_has_to_await_it() -> None:
     kind = {"group": "example.com", "version": "v1", "kind": "Shop"}
     request = {"uid": "1", "kind": kind, "operation": "CREATE", "name": "a", "object": shop("a")}
-    assert review(of(fails), Step.VALIDATE, {"request": request})["response"] == {"uid": "1", "allowed": True}
+    with pytest.raises(ConfigError, match="review calls plain functions only, and fails is a coroutine function"):
+        review(of(fails), Step.VALIDATE, {"request": request})
 
 
 async def test_a_server_without_a_cluster_for_it_does_not_start() -> None:
     cluster = EmbeddedCluster()
-    webhooks = Webhooks("shops", [of(fails)])
+    webhooks = Webhooks("shops", [of(babbles)])
     certificates = SecretCertificates(cluster, webhooks, Url("https://127.0.0.1"), namespace=HOME)
-    with pytest.raises(ConfigError, match=r"validators of Shop are coroutine functions, .* pass `cluster`"):
+    with pytest.raises(ConfigError, match=r"functions of Shop take the cluster, .* pass `cluster`"):
         async with serving(webhooks, certificates=certificates, host="127.0.0.1", port=0):
             pass
+
+
+class Scheduled(list[str]):
+    """The threads in which functions run."""
+
+    def plain(self, _: Request) -> None:
+        self.append(threading.current_thread().name)
+
+    async def coroutine(self, _: Request) -> None:
+        self.append(threading.current_thread().name)
+
+
+async def test_a_coroutine_function_runs_in_the_loop_and_a_plain_function_in_a_thread() -> None:
+    scheduled = Scheduled()
+    webhook: Webhook[Manifest] = Webhook(
+        "example.com",
+        "v1",
+        "Shop",
+        "shops",
+        mutating=[scheduled.coroutine, scheduled.plain],
+        validating=[scheduled.coroutine, scheduled.plain],
+    )
+    here = threading.current_thread().name
+    async with operating(webhook) as (cluster, _):
+        await cluster.create(shop("a"), field_manager="user")
+    # Of those that check, plain functions are called first: a coroutine may be expensive.
+    assert scheduled == [here, "admission", "admission", here]

@@ -9,7 +9,7 @@ import jsonpatch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.runtime.admission.review import json_patch
+from ocf.runtime.admission.json_patch import json_patch
 
 LEAVES = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(-2, 2) | st.text("a~/", max_size=2)
 VALUES = st.recursive(

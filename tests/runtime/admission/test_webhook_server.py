@@ -381,7 +381,7 @@ async def test_others_go_on_while_functions_hang_and_a_restart_is_asked_for_in_t
 
 
 def waiting_for_a_thread(server: WebhookServer) -> bool:
-    return bool(server._threads._free._waiters)
+    return bool(server.threads._free._waiters)
 
 
 async def test_where_no_thread_is_free_the_answer_names_those_that_hang(
@@ -444,7 +444,7 @@ async def test_a_request_whose_client_is_gone_is_not_counted(stuck: Stuck) -> No
         await stuck.until_entered()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await until(server._threads.given_up)
+        await until(server.threads.given_up)
         stuck.released.set()
     assert [each for each in registry.collect() if each.name.endswith("requests") and each.samples] == []
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ocf.errors import BuildError
 from ocf.objects import Manifest
-from ocf.runtime.admission import Service, Url, Webhook, Webhooks, configurations
+from ocf.runtime.admission import Match, Operation, Service, Url, Webhook, Webhooks, configurations
 from ocf.runtime.admission.routes import routes
 from ocf_server import EmbeddedCluster
 
@@ -76,7 +76,8 @@ def test_without_defaulters_nothing_is_mutated() -> None:
 
 
 def test_deletes_are_asked_of_validators_only() -> None:
-    webhook: Webhook[Manifest] = Webhook("", "v1", "Pod", "pods", None, [lambda _: None], deletes=True)
+    match = Match(operations=[Operation.CREATE, Operation.DELETE])
+    webhook: Webhook[Manifest] = Webhook("", "v1", "Pod", "pods", None, [lambda _: None], match=match)
     mutating, validating = configurations(Webhooks("pods", [webhook]), Url("https://x"))
     assert "DELETE" not in mutating["webhooks"][0]["rules"][0]["operations"]
     assert "DELETE" in validating["webhooks"][0]["rules"][0]["operations"]
@@ -90,20 +91,12 @@ async def test_the_embedded_cluster_takes_them(webhooks: Webhooks) -> None:
         assert created["webhooks"][0]["rules"] == manifest["webhooks"][0]["rules"]
 
 
-async def slow(_: object) -> None:
-    """Default nothing, by a coroutine function."""
-
-
-SLOW: Webhook[Any] = Webhook("example.com", "v1", "Town", "towns", defaulters=[slow])
-
-
 @pytest.mark.parametrize(
     ("name", "given", "timeout", "problem"),
     [
         pytest.param("", [SHOPS], 10, "need a name", id="no name"),
         pytest.param("x", [], 10, "expected at least one webhook, got none", id="no webhook"),
-        pytest.param("x", [SHOPS, SHOPS], 10, "shops.example.com has two webhooks", id="twice"),
-        pytest.param("x", [SLOW], 10, "x: slow is a coroutine; defaulters are plain", id="a coroutine"),
+        pytest.param("x", [SHOPS, SHOPS], 10, "shops.example.com has two webhooks without a name", id="twice"),
         pytest.param("x", [SHOPS], 31, "between 1 and 30 seconds, got 31", id="too patient"),
         pytest.param("x", [SHOPS], 0.5, "between 1 and 30 seconds, got 0.5", id="too hasty"),
     ],
