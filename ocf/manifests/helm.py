@@ -20,6 +20,7 @@ from ocf.manifests.helm_templates import (
 )
 from ocf.manifests.kustomize import kustomization
 from ocf.objects import dump_document
+from ocf.runtime.admission.match import SYSTEM_NAMESPACES
 
 if TYPE_CHECKING:
     from ocf.manifests.installation import Installation
@@ -38,6 +39,10 @@ _EXPRESSIONS: Final = {
     "tolerations": "{{- toYaml .Values.tolerations | nindent 8 }}",
     "affinity": "{{- toYaml .Values.affinity | nindent 8 }}",
     "interval": "{{ .Values.serviceMonitor.interval }}",
+    # One list: checks of clusters for webhooks that block the namespaces of Kubernetes look at a single one.
+    "excludedNamespaces": (
+        "{{- toYaml (append .Values.webhooks.excludedNamespaces .Release.Namespace | uniq) | nindent 6 }}"
+    ),
 }
 
 
@@ -60,7 +65,7 @@ def chart(installation: Installation) -> dict[str, str]:
         "service-account.yaml": render([inside.service_account()]),
         "roles.yaml": render(inside.roles()),
         "service.yaml": render([inside.service()]),
-        "webhooks.yaml": render(inside.webhooks()),
+        "webhooks.yaml": render([_excluding(one, namespace, mark) for one in inside.webhooks()]),
         "deployment.yaml": render([_with_values(inside.deployment(), mark)]),
         "disruption-budget.yaml": only("gt (int .Values.replicas) 1", render([inside.disruption_budget()])),
         "network-policy.yaml": when("networkPolicy.enabled", render([inside.network_policy()])),
@@ -83,7 +88,7 @@ def chart(installation: Installation) -> dict[str, str]:
         ],
         "sources": [url for _, url in project.links],
     }
-    values = _values(installation)
+    values = _values(inside)
     files = {
         "Chart.yaml": _noted({key: value for key, value in described.items() if value}, note),
         "values.yaml": _noted(values, note),
@@ -129,6 +134,7 @@ def _values(installation: Installation) -> dict[str, Any]:
         "tolerations": [],
         "affinity": pod["affinity"],
         "crds": {"install": True},
+        **({"webhooks": {"excludedNamespaces": excluded}} if (excluded := _excluded(installation)) else {}),
         "networkPolicy": {"enabled": True},
         "serviceMonitor": {"enabled": False, "interval": "30s"},
         "alerts": {"enabled": False},
@@ -173,6 +179,33 @@ def _with_values(deployment: Manifest, mark: str) -> Manifest:
         **deployment,
         "spec": {**spec, "replicas": f"@replicas{mark}@", "template": {"metadata": metadata, "spec": pod}},
     }
+
+
+def _excluding(configuration: Manifest, namespace: str, mark: str) -> Manifest:
+    """Put a placeholder where webhooks leave out the namespaces of Kubernetes and that of the release.
+
+    Args:
+        namespace: What stands for the namespace of the release.
+    """
+    left_out = [*SYSTEM_NAMESPACES, namespace]
+    webhooks = []
+    for webhook in configuration["webhooks"]:
+        selector = webhook.get("namespaceSelector")
+        if selector is not None:
+            found = [
+                {**one, "values": f"@excludedNamespaces{mark}@"} if one.get("values") == left_out else one
+                for one in selector.get("matchExpressions") or ()
+            ]
+            changed = {**selector, **({"matchExpressions": found} if found else {})}
+            webhook = {**webhook, "namespaceSelector": changed}  # noqa: PLW2901 (a changed copy)
+        webhooks.append(webhook)
+    return {**configuration, "webhooks": webhooks}
+
+
+def _excluded(installation: Installation) -> list[str]:
+    """Return the namespaces that webhooks leave out beside that of the release; empty if no webhook does."""
+    found = (_excluding(one, installation.namespace, "") for one in installation.webhooks())
+    return [*SYSTEM_NAMESPACES] if "'@excludedNamespaces@'" in str([*found]) else []
 
 
 def _scraped(monitor: Manifest, mark: str) -> Manifest:

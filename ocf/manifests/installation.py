@@ -183,6 +183,11 @@ class Installation:
         admission = self.process.admission
         return [] if admission is None else admission.configurations(*self.operators)
 
+    def webhook_findings(self) -> list[str]:
+        """Return what an administrator should know about the webhooks: what happens while they cannot be called."""
+        admission = self.process.admission
+        return [] if admission is None else admission.findings(*self.operators)
+
     def namespace_object(self) -> Manifest:
         """Return the namespace, which admits only pods that comply with the Pod Security Standard `restricted`."""
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from ocf.objects import dump_document
+from ocf.runtime.admission.match import SYSTEM_NAMESPACES
 
 if TYPE_CHECKING:
     from ocf.manifests.installation import Installation
@@ -61,8 +62,38 @@ resources:
 # With the CustomResourceDefinitions of the Prometheus operator:
 # components:
 #   - ../../components/monitoring
-{images}"""
+{images}{_followed_namespace(installation)}"""
     return {"overlays/production/kustomization.yaml": text}
+
+
+def _followed_namespace(installation: Installation) -> str:
+    """Return replacements by which webhooks leave out the namespace of the operator also if the overlay sets another.
+
+    A `namespace` of the overlay changes the namespaces of objects, and not the values of selectors.
+    """
+    fields = {
+        (configuration["kind"], ".".join(("webhooks", f"[name={webhook['name']}]", path)))
+        for configuration in installation.webhooks()
+        for webhook in configuration["webhooks"]
+        for path in _places(webhook.get("namespaceSelector") or {}, installation.namespace)
+    }
+    if not fields:
+        return ""
+    targets = [
+        {"select": {"kind": kind}, "fieldPaths": sorted(path for of, path in fields if of == kind)}
+        for kind in sorted({kind for kind, _ in fields})
+    ]
+    source = {"kind": "Service", "name": installation.name, "fieldPath": "metadata.namespace"}
+    note = (
+        "# Webhooks leave out the namespace of the operator, also if this overlay sets another one with `namespace`.\n"
+    )
+    return note + dump_document({"replacements": [{"source": source, "targets": targets}]})
+
+
+def _places(selector: Mapping[str, Any], namespace: str) -> Iterator[str]:
+    for number, expression in enumerate(selector.get("matchExpressions") or ()):
+        if expression.get("values") == [*SYSTEM_NAMESPACES, namespace]:
+            yield f"namespaceSelector.matchExpressions.{number}.values.{len(SYSTEM_NAMESPACES)}"
 
 
 def documents(manifests: Sequence[Manifest], *, note: str) -> str:

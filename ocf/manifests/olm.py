@@ -41,10 +41,21 @@ _KEPT_OF_WEBHOOK: Final = (
     "admissionReviewVersions",
     "failurePolicy",
     "matchPolicy",
+    "objectSelector",
+    "reinvocationPolicy",
     "rules",
     "sideEffects",
     "timeoutSeconds",
 )
+_NOT_IN_BUNDLES: Final = {
+    "namespaceSelector": (
+        "selects namespaces, which OLM does by its OperatorGroup alone: leave `namespaces` out of its Match, and say "
+        "everywhere=True if it may be called in the namespaces of Kubernetes and of the operator, where no pod starts "
+        "while a webhook of pods is down"
+    ),
+    "matchConditions": "has match conditions, which a bundle cannot express: check them in the function",
+}
+"""Fields of a webhook that a ClusterServiceVersion does not have, and what to do without them."""
 
 
 def bundle(installation: Installation) -> dict[str, str]:
@@ -54,7 +65,8 @@ def bundle(installation: Installation) -> dict[str, str]:
         installation: The operator and its options; OLM selects the namespace of the operator and those to watch.
 
     Raises:
-        ConfigError: If the options select namespaces to watch, or the operator has no definition of its owners.
+        ConfigError: If the options select namespaces to watch, the operator has no definition of its owners, or a
+            webhook has what a bundle cannot express.
     """
     if installation.options.watch_namespaces:
         raise ConfigError("OLM selects the namespaces to watch, by its OperatorGroup: leave them out for a bundle")
@@ -184,7 +196,10 @@ def _owned(installation: Installation, summary: str) -> Iterator[Manifest]:
 def _webhooks(installation: Installation) -> Iterator[Manifest]:
     for configuration in installation.webhooks():
         for webhook in configuration["webhooks"]:
-            kept = {key: webhook[key] for key in _KEPT_OF_WEBHOOK}
+            for field, problem in _NOT_IN_BUNDLES.items():
+                if field in webhook:
+                    raise ConfigError(f"the webhook {webhook['name']} {problem}; or install a chart or a kustomization")
+            kept = {key: webhook[key] for key in _KEPT_OF_WEBHOOK if key in webhook}
             client = webhook["clientConfig"]
             yield _webhook(installation, _WEBHOOKS[configuration["kind"]], webhook["name"], client) | kept
     for definition in installation.definitions:

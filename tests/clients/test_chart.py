@@ -10,6 +10,7 @@ import pytest
 from ocf.manifests import Format, render
 from ocf.objects import Manifest, dump_document
 from ocf.objects.documents import load_documents
+from ocf.runtime.admission import Webhook
 from tests.clients.helm import Helm
 from tests.clients.support import Server
 from tests.manifests.support import installation
@@ -52,6 +53,7 @@ def without_empty(value: Any) -> Any:
     [
         pytest.param({"replicas": 2}, id="webhooks"),
         pytest.param({"webhooks": False, "cluster_scoped": True}, id="cluster-scoped"),
+        pytest.param({"guards": [Webhook("", "v1", "Pod", "pods")]}, id="pods"),
     ],
 )
 async def test_a_chart_renders_what_the_kustomization_has(helm: Helm, options: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Installations of small operators, for tests of their manifests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ocf.component import Builder, Component
@@ -67,12 +68,18 @@ def _versions() -> VersionedResource:
 
 
 def installation(
-    *, webhooks: bool = True, cluster_scoped: bool = False, converting: bool = False, **options: Any
+    *,
+    webhooks: bool = True,
+    guards: Sequence[Webhook[Any]] = (),
+    cluster_scoped: bool = False,
+    converting: bool = False,
+    **options: Any,
 ) -> Installation:
     """Return the installation of the operator `shops`.
 
     Args:
-        webhooks: Whether it has webhooks.
+        webhooks: Whether shops have webhooks.
+        guards: Further webhooks.
         cluster_scoped: Whether shops have no namespace.
         converting: Whether shops have two versions.
         options: Options of the installation.
@@ -86,7 +93,7 @@ def installation(
         components=components,
         abnormal_conditions=["Degraded"],
         published_conditions=["Ready", "Degraded"],
-        webhooks=[Webhook.of(model, defaulters=[lambda shop: shop])] if webhooks else [],
+        webhooks=[*([Webhook.of(model, defaulters=[lambda shop: shop])] if webhooks else []), *guards],
     )
     return Installation(
         operator,

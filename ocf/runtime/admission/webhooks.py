@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -274,8 +275,9 @@ class Webhook(Generic[T]):
             name, count = name_of(handler), _parameters(handler)
             if isasyncgenfunction(handler):
                 yield f"{name} yields; a coroutine function returns what it has found"
-            elif count not in (1, 2):
-                yield f"{name} must take one or two parameters, (request) or (request, cluster), got {count}"
+            elif not count:
+                seen = signature(handler)
+                yield f"{name} must take one or two parameters, (request) or (request, cluster), got {seen}"
             elif count == 2 and not is_coroutine(handler):  # noqa: PLR2004 (request and cluster)
                 yield (
                     f"{name} is a plain function and takes the cluster, whose reads are awaited: make it a coroutine "
@@ -297,15 +299,15 @@ def takes_cluster(function: Callable[..., Any]) -> bool:
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """Return how many parameters a function must be called with; 1 also if it needs none, and can take one."""
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    found = signature(function).parameters.values()
-    needed = [one for one in found if one.kind in positional and one.default is Parameter.empty]
-    if len(needed) == 0 and any(one.kind in (*positional, Parameter.VAR_POSITIONAL) for one in found):
-        return 1
-    # A keyword that is required can never be given.
-    keywords = [one for one in found if one.kind is Parameter.KEYWORD_ONLY and one.default is Parameter.empty]
-    return len(needed) + 2 * len(keywords)
+    """Return whether a function is called with one or two parameters, by those without a default; 0 for neither."""
+    found = signature(function)
+    needed = found.replace(parameters=[one for one in found.parameters.values() if one.default is Parameter.empty])
+    for shown in (needed, found):
+        for count in (1, 2):
+            with suppress(TypeError):
+                shown.bind(*range(count))
+                return count
+    return 0
 
 
 def _kind_of(model: type[BaseModel]) -> ResourceVersion | None:

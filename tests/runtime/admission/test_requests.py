@@ -487,8 +487,10 @@ async def old_form(_: V1Pod, __: V1Pod | None, ___: Operation) -> list[Any]:
     [
         pytest.param({"validating": [two]}, "two is a plain function and takes the cluster", id="plain with cluster"),
         pytest.param({"mutating": [two]}, "two is a plain function and takes the cluster", id="plain that changes"),
-        pytest.param({"validating": [three]}, "three must take one or two parameters, .* got 3", id="three"),
-        pytest.param({"validating": [lambda: None]}, "must take one or two parameters, .* got 0", id="none"),
+        pytest.param(
+            {"validating": [three]}, r"three must take one or two parameters, .* got \(.*___: int\)", id="three"
+        ),
+        pytest.param({"validating": [lambda: None]}, r"must take one or two parameters, .* got \(\)", id="none"),
         pytest.param({"validating": [keyword]}, "keyword must take one or two parameters", id="a keyword"),
         pytest.param({"validating": [yields]}, "yields yields; a coroutine function returns", id="it yields"),
         pytest.param({"validators": [old_form]}, "old_form is a coroutine.* in `validating`", id="short form"),
