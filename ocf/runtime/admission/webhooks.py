@@ -16,6 +16,7 @@ from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
 from ocf.objects.name_validation import dns_label
+from ocf.objects.selectors import LabelSelector
 from ocf.runtime.admission.match import Match, Operation
 from ocf.runtime.admission.requests import OBJECT_SUBRESOURCES, AdmissionRequest, Deny, Finding, Warn
 from ocf.runtime.crds import VersionedResource
@@ -255,6 +256,11 @@ class Webhook(Generic[T]):
             yield (
                 f"defaulters and validators get whole objects, which {self.plural}/{parts[0]} does not have: use "
                 "`mutating` and `validating`, and read `request.object`"
+            )
+        if parts and not LabelSelector.of(self.match.objects).matches({}):
+            yield (
+                f"the selector `objects` never matches {self.plural}/{parts[0]}, whose objects have no labels: leave it "
+                "out, or select namespaces"
             )
         yield from (
             f"no function is called at the step {step}: defaulters are called for CREATE and UPDATE only"

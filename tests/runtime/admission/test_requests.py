@@ -504,6 +504,11 @@ async def old_form(_: V1Pod, __: V1Pod | None, ___: Operation) -> list[Any]:
             id="short forms of another kind",
         ),
         pytest.param(
+            {"match": Match(subresources=["eviction"], objects={"matchLabels": {"a": "b"}})},
+            "never matches pods/eviction, whose objects have no labels",
+            id="labels of an eviction",
+        ),
+        pytest.param(
             {"defaulters": [lambda _: None], "match": Match(operations=[Operation.DELETE])},
             "no function is called at the step default",
             id="defaulters of a delete",
