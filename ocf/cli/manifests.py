@@ -97,6 +97,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf manifests shop.operator --directory deploy --owner shop.yaml
     """
+    from ocf.cli.policy_check import check_policies
     from ocf.manifests import InstallOptions, render
     from ocf.schema.rest_mapping import guessed_mapping
 
@@ -120,11 +121,28 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     for finding in installation.webhook_findings():
         echo(f"note: {finding}", color="yellow", err=True)
     asyncio.run(_check_webhooks(installation.webhooks()))
+    asyncio.run(check_policies(installation.policy_objects()))
+    for note in _policy_notes(installation, layout):
+        echo(f"note: {note}", color="yellow", err=True)
     rendering = render(installation, layout)
     if check:
         _check(directory, rendering)
     else:
         _write(directory, rendering, installation.name)
+
+
+def _policy_notes(installation: Installation, layout: Format) -> Iterator[str]:
+    """Yield what keeps admission policies from being enforced."""
+    mutating = [policy.name for policy in installation.policies if policy.mutations]
+    if mutating and layout is not Format.HELM:
+        yield f"the mutations of {', '.join(mutating)} need Kubernetes 1.36 or newer, which serves them as v1"
+    if mutating and layout is Format.HELM:
+        yield f"the mutations of {', '.join(mutating)} need Kubernetes 1.36; before it, 1.34 with v1beta1 enabled"
+    if installation.policies and layout is Format.OLM:
+        yield (
+            "OLM does not install admission policies, so policies.yaml is not a part of the bundle: apply it with "
+            f"kubectl; it leaves out the namespace {installation.namespace} as that of the operator"
+        )
 
 
 def _project(path: Path) -> Project:

@@ -21,6 +21,7 @@ from ocf.manifests.helm_templates import (
 from ocf.manifests.kustomize import kustomization
 from ocf.objects import dump_document
 from ocf.runtime.admission.match import SYSTEM_NAMESPACES
+from ocf.runtime.admission.policies import MUTATING, POLICY_API
 
 if TYPE_CHECKING:
     from ocf.manifests.installation import Installation
@@ -43,7 +44,14 @@ _EXPRESSIONS: Final = {
     "excludedNamespaces": (
         "{{- toYaml (append .Values.webhooks.excludedNamespaces .Release.Namespace | uniq) | nindent 6 }}"
     ),
+    "mutating": (
+        f'{POLICY_API}/{{{{ semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version | ternary "v1" "v1beta1" }}}}'
+    ),
 }
+
+
+_WITH_MUTATIONS: Final = ">=1.34.0-0"
+"""The releases that have MutatingAdmissionPolicies: before 1.36 in `v1beta1`, which has to be enabled."""
 
 
 def chart(installation: Installation) -> dict[str, str]:
@@ -66,6 +74,7 @@ def chart(installation: Installation) -> dict[str, str]:
         "roles.yaml": render(inside.roles()),
         "service.yaml": render([inside.service()]),
         "webhooks.yaml": render([_excluding(one, namespace, mark) for one in inside.webhooks()]),
+        "policies.yaml": render([_for_release(one, mark) for one in inside.policy_objects()]),
         "deployment.yaml": render([_with_values(inside.deployment(), mark)]),
         "disruption-budget.yaml": only("gt (int .Values.replicas) 1", render([inside.disruption_budget()])),
         "network-policy.yaml": when("networkPolicy.enabled", render([inside.network_policy()])),
@@ -81,7 +90,7 @@ def chart(installation: Installation) -> dict[str, str]:
         "type": "application",
         "version": project.version,
         "appVersion": project.version,
-        "kubeVersion": KUBERNETES,
+        "kubeVersion": _WITH_MUTATIONS if any(one.mutations for one in inside.policies) else KUBERNETES,
         "keywords": list(project.keywords),
         "maintainers": [
             {"name": author, **({"email": mail} if mail else {})} for author, mail in project.authors if author
@@ -206,6 +215,11 @@ def _excluded(installation: Installation) -> list[str]:
     """Return the namespaces that webhooks leave out beside that of the release; empty if no webhook does."""
     found = (_excluding(one, installation.namespace, "") for one in installation.webhooks())
     return [*SYSTEM_NAMESPACES] if "'@excludedNamespaces@'" in str([*found]) else []
+
+
+def _for_release(policy: Manifest, mark: str) -> Manifest:
+    """Put a placeholder where the version depends on the release of Kubernetes."""
+    return {**policy, "apiVersion": f"@mutating{mark}@"} if policy["kind"].startswith(MUTATING) else policy
 
 
 def _scraped(monitor: Manifest, mark: str) -> Manifest:

@@ -17,6 +17,7 @@ from ocf.component import Component
 from ocf.manifests.folder import note
 from ocf.manifests.install_options import InstallOptions
 from ocf.objects import Manifest, load_document
+from ocf.runtime.admission.policies import Policy, policy_manifests
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator import ManagerOptions, Operator
@@ -187,6 +188,19 @@ class Installation:
         """Return what an administrator should know about the webhooks: what happens while they cannot be called."""
         admission = self.process.admission
         return [] if admission is None else admission.findings(*self.operators)
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The admission policies of the operators."""
+        return tuple(policy for operator in self.operators for policy in operator.policies)
+
+    def policy_objects(self, *, mutating_version: str = "v1") -> list[Manifest]:
+        """Return the admission policies and their bindings.
+
+        Args:
+            mutating_version: See `Policy.manifests`.
+        """
+        return policy_manifests(self.policies, namespace=self.namespace, mutating_version=mutating_version)
 
     def namespace_object(self) -> Manifest:
         """Return the namespace, which admits only pods that comply with the Pod Security Standard `restricted`."""

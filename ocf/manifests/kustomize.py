@@ -30,6 +30,7 @@ def kustomization(installation: Installation) -> dict[str, str]:
         "roles.yaml": installation.roles(),
         "service.yaml": [installation.service()],
         "webhooks.yaml": installation.webhooks(),
+        "policies.yaml": installation.policy_objects(),
         "deployment.yaml": [installation.deployment()],
         "disruption-budget.yaml": [installation.disruption_budget()] if installation.options.replicas > 1 else [],
         "network-policy.yaml": [installation.network_policy()],

@@ -99,6 +99,8 @@ def bundle(installation: Installation) -> dict[str, str]:
             for each in installation.plain_definitions
         },
         f"manifests/{name}-metrics.service.yaml": documents([metrics], note=note),
+        # OLM installs no policies: they lie beside the bundle, and are not a part of it.
+        **({"policies.yaml": documents(policies, note=note)} if (policies := installation.policy_objects()) else {}),
         "metadata/annotations.yaml": f"# {note}\n{dump_document({'annotations': annotations})}",
         "bundle.Dockerfile": f"# {note}\nFROM scratch\n{labels}COPY manifests /manifests/\nCOPY metadata /metadata/\n",
     }

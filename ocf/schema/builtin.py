@@ -37,6 +37,7 @@ __all__ = [
     "Table",
     "Type",
     "builtin_kinds",
+    "builtin_model",
     "builtin_resource",
     "builtin_versions",
     "custom_object",
@@ -364,6 +365,24 @@ def builtin_kinds(model: str) -> list[ApiResource]:
     """
     found = (_builtin(*key) for key in _rows() if f"{key[1].capitalize()}{key[2]}" == model)
     return [one for one in found if one is not None]
+
+
+# The client names them by their groups, because two groups have the kind.
+_MODELS: Final = {"CoreV1Event": ("", "v1", "Event"), "EventsV1Event": ("events.k8s.io", "v1", "Event")}
+
+
+def builtin_model(name: str) -> ApiResource | None:
+    """Return the built-in kind whose objects a model of the Kubernetes client reads.
+
+    Args:
+        name: Name of the model, such as `V2HorizontalPodAutoscaler`.
+
+    Returns:
+        The kind; None if the model is another one, of a part of an object or of a list.
+    """
+    found = (key for key in _rows() if f"{key[1].capitalize()}{key[2]}" == name)
+    key = _MODELS.get(name) or next(found, None)
+    return _builtin(*key) if key is not None else None
 
 
 def is_builtin_group(group: str) -> bool:

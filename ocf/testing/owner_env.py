@@ -19,6 +19,7 @@ from ocf.concepts import Clock, Recorder
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.admission.policies import apply_policies
 from ocf.runtime.operator import Operator, Relation
 from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.testing.clock import VirtualClock
@@ -112,7 +113,7 @@ class OwnerEnv(Generic[O, C]):
         controllers: Controllers | None = None,
         others: Sequence[Operator[Any]] = (),
     ) -> OwnerEnv[O2, C2]:
-        """Create the owner, with the definitions of the operators and the owner's namespace if they are missing.
+        """Create the owner, with the definitions and policies of the operators, and the namespace if it is missing.
 
         Args:
             operator: The operator.
@@ -129,6 +130,8 @@ class OwnerEnv(Generic[O, C]):
             await cluster.create(body, field_manager=_USER)
         for definition in (each for one in (operator, *others) for each in one.all_definitions):
             await cluster.apply(definition, field_manager=_USER)
+        policies = [policy for one in (operator, *others) for policy in one.policies]
+        await apply_policies(cluster, policies, field_manager=_USER)
         key = ObjectKey.of(await cluster.create(owner, field_manager=_USER))
         return OwnerEnv(operator, key, cluster, clock, recorder=recorder, controllers=controllers, others=others)
 

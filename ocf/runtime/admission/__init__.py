@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, required
 from ocf.runtime.admission.match import Match, Operation
+from ocf.runtime.admission.policies import ApplyConfiguration, JSONPatch, Parameters, Policy, Validation
 from ocf.runtime.admission.requests import AdmissionRequest, AuditAnnotation, Deny, UserInfo, Warn
 from ocf.runtime.admission.review import review
 from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
@@ -21,18 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdmissionRequest",
+    "ApplyConfiguration",
     "AuditAnnotation",
     "Deny",
     "FieldError",
     "FileCertificates",
+    "JSONPatch",
     "Match",
     "Operation",
+    "Parameters",
+    "Policy",
     "Renewal",
     "SecretCertificates",
     "Service",
     "Step",
     "Url",
     "UserInfo",
+    "Validation",
     "Warn",
     "Webhook",
     "Webhooks",

@@ -25,9 +25,14 @@ _Definitions: TypeAlias = tuple[core_schema.CoreSchema, ...]
 _TEXT_BOUNDS: Final = frozenset({"decimal_places", "ge", "gt", "le", "lt", "max_digits", "multiple_of"})
 
 
-def json_schema(model: type[BaseModel]) -> JsonSchemaValue:
-    """Return the JSON schema of a model, in API spelling."""
-    return model.model_json_schema(by_alias=True, schema_generator=_Generator, mode="validation")
+def json_schema(model: type[BaseModel], *, authors_fields: bool = False) -> JsonSchemaValue:
+    """Return the JSON schema of a model, in API spelling.
+
+    Args:
+        authors_fields: Whether to leave out what models of the Kubernetes client declare.
+    """
+    generator = _AuthorsFields if authors_fields else _Generator
+    return model.model_json_schema(by_alias=True, schema_generator=generator, mode="validation")
 
 
 class _Generator(GenerateJsonSchema):
@@ -79,6 +84,22 @@ class _Generator(GenerateJsonSchema):
             }
         given = [rule.manifest() for rule in rules_of(model)]
         return found | {"x-kubernetes-validations": given} if given else found
+
+
+class _AuthorsFields(_Generator):
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        model: type[BaseModel] = schema["cls"]
+        if is_client_model(model):
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        found = super().model_schema(schema)
+        if not any(map(is_client_model, model.__mro__)):
+            return found
+        authors = [one for one in model.__mro__ if issubclass(one, BaseModel) and one is not BaseModel]
+        own = {name for one in authors if not is_client_model(one) for name in one.__annotations__}
+        keys = {field.alias or name for name, field in model.model_fields.items() if name in own}
+        properties = {key: value for key, value in found.get("properties", {}).items() if key in keys}
+        required = [key for key in found.get("required", ()) if key in keys]
+        return {**found, "properties": properties, "required": required}
 
 
 def _without_bounds(schema: core_schema.TimedeltaSchema | core_schema.DecimalSchema, name: str) -> JsonSchemaValue:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 from ocf.errors import BuildError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
+from ocf.objects.model_fields import is_client_model
 from ocf.runtime.crds.versioned_resource import VersionedResource
+from ocf.schema.builtin import builtin_model
 
-__all__ = ["ResourceVersion", "resource_of", "resource_version", "version_of"]
+__all__ = ["ResourceVersion", "resource_of", "resource_version", "served_by_model", "version_of"]
 
 
 class ResourceVersion(NamedTuple):
@@ -28,6 +30,25 @@ def resource_of(model: type[BaseModel]) -> VersionedResource:
         what_to_do = 'make it a CustomResource[...] with group="example.com" and version="v1", or pass its definition'
         raise BuildError([f"{model.__name__} declares no group and version: {what_to_do}"])
     return declared
+
+
+def served_by_model(model: type[BaseModel]) -> ResourceVersion:
+    """Return the resource whose objects a model reads: a `CustomResource`, or a model of the Kubernetes client.
+
+    Raises:
+        BuildError: If the model is neither.
+
+    Example:
+        >>> from kubernetes.client import V2HorizontalPodAutoscaler
+        >>> served_by_model(V2HorizontalPodAutoscaler).plural
+        'horizontalpodautoscalers'
+    """
+    if not is_client_model(model):
+        return resource_version(resource_of(model), model)
+    found = builtin_model(model.__name__)
+    if found is None:
+        raise BuildError([f"{model.__name__} is not a built-in kind: pass its group, version, kind and plural"])
+    return ResourceVersion(found.group, found.version, found.kind, found.plural)
 
 
 def resource_version(

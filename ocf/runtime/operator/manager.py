@@ -24,6 +24,8 @@ from ocf.concepts import Recorder
 from ocf.concepts.tracing import tracing_with
 from ocf.errors import BuildError, ConfigError, leaf_errors
 from ocf.objects import ObjectKey
+from ocf.objects.managed_fields import field_manager
+from ocf.runtime.admission.policies import policy_problems, registered_policies
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import FoldedEvents, multi_recorder, rewrite_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
@@ -153,6 +155,7 @@ class Manager:
                 return
             if self._background.opens:
                 self.health.has_started("lifespan")
+            await self._register_policies(stack)
             await self._serve_webhooks(stack)
             if not self._background.runs_in_each_replica:
                 await self._runner.run()
@@ -165,6 +168,17 @@ class Manager:
     def _uncached(self) -> UncachedKinds:
         uncached = [kind for operator in self._operators for kind in operator.uncached]
         return UncachedKinds(uncached, [kind for operator in self._operators for kind in operator.declared_kinds])
+
+    async def _register_policies(self, stack: AsyncExitStack) -> None:
+        """Apply the admission policies until the stack is closed, in a process that registers its webhooks itself."""
+        admission = self._options.admission
+        policies = [policy for operator in self._operators for policy in operator.policies]
+        if policies and admission is not None and admission.register:
+            names = field_manager(f"{self._operators[0].name}-policies")
+            registered = registered_policies(
+                self._cluster, policies, namespace=admission.secret_namespace, field_manager=names
+            )
+            await stack.enter_async_context(registered)
 
     async def _serve_webhooks(self, stack: AsyncExitStack) -> None:
         """Serve the webhooks, whether the process leads or not."""
@@ -359,7 +373,8 @@ def require_together(operators: Sequence[Operator[Any]]) -> None:
     names = [operator.name for operator in operators]
     if not names or len(set(names)) < len(names):
         raise BuildError([f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"])
-    shared = [*_shared_conditions(operators), *_shared_finalizers(operators)]
+    policies = policy_problems([policy for operator in operators for policy in operator.policies])
+    shared = [*_shared_conditions(operators), *_shared_finalizers(operators), *policies]
     if shared:
         raise BuildError(shared)
 

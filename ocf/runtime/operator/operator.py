@@ -26,6 +26,7 @@ from ocf.objects.conditions import condition_type_problem
 from ocf.objects.manifest import copy_json, split_api_version
 from ocf.objects.name_validation import dns_label
 from ocf.objects.selectors import LabelSelector
+from ocf.runtime.admission.policies import Policy, policy_problems
 from ocf.runtime.admission.webhooks import Webhook
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.events.recorders import EventFormatter
@@ -118,6 +119,7 @@ class Operator(Generic[O]):
             for those that an operator of the process declares.
         webhooks: Admission webhooks, of owners or of any other kind; several of a kind need different names.
             `ManagerOptions.admission` has the options of their server.
+        policies: Admission policies, which the API server evaluates itself; the manifests of the operator have them.
         former_managers: Field managers of clients that wrote the objects of its components before, by name or pattern,
             such as `kubectl-client-side-apply`: what they have set is taken over once per object. See
             `ocf.component.Builder.with_former_managers`.
@@ -169,6 +171,7 @@ class Operator(Generic[O]):
     late_kinds: Sequence[Kind] = ()
     uncached: Sequence[Kind] = ()
     webhooks: Sequence[Webhook[Any]] = ()
+    policies: Sequence[Policy] = ()
     former_managers: Sequence[str] = ()
     finalizer: str = ""
     former_finalizers: Sequence[str] = ()
@@ -231,6 +234,7 @@ class Operator(Generic[O]):
         problems += _trigger_problems(self.triggers, {*self.uncached} - apart)
         names = [task.name for task in self.tasks]
         problems += [f'two tasks are named "{name}"' for name in sorted({*names}) if names.count(name) > 1]
+        problems += policy_problems(self.policies)
         problems += pattern_problems(self.former_managers)
         problems += finalizer_problems(self.name, self.finalizer, self.former_finalizers)
         if problems:

@@ -18,6 +18,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import Webhooks
 from ocf.runtime.admission.certificate_source import CertificateSource
+from ocf.runtime.admission.policies import policy_manifests
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules, secret_key
 from ocf.runtime.admission.webhook_configurations import (
     Service,
@@ -56,9 +57,9 @@ class WebhookOptions:
         timeout: How long API servers wait for a response, 1 to 30 seconds.
         port: The port to listen on; 0 takes any free port.
         host: The address to listen on.
-        register: Whether the process applies the configurations and deletes them when it ends, for development. In a
-            cluster they are installed as manifests, and stay. Conversion webhooks are written into the definitions,
-            which must exist, and stay.
+        register: Whether the process applies the configurations, and the admission policies, and deletes them when it
+            ends, for development. In a cluster they are installed as manifests, and stay. Conversion webhooks are
+            written into the definitions, which must exist, and stay.
 
     Raises:
         BuildError: If there is no namespace for the Secret.
@@ -146,9 +147,10 @@ class WebhookOptions:
             operators: The operators of the process.
         """
         found = self.webhooks(operators)
+        policies = policy_manifests(policy for one in operators for policy in one.policies)
+        needed = _registering(policies) if self.register else set()
         if found is None:
-            return frozenset()
-        needed: set[PolicyRule] = set()
+            return frozenset(needed)
         if self.certificates is None:
             needed |= certificate_rules(found, self.address, namespace=self.secret_namespace, secret=self.secret)
         if self.register:

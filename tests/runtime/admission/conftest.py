@@ -1,6 +1,6 @@
 """A kind with a bit of everything, and how its objects are admitted."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -10,6 +10,7 @@ from pydantic import Field
 from ocf.objects import Manifest
 from ocf.runtime.admission import FieldError, Operation, Warn, Webhook, Webhooks, forbidden, invalid, required
 from ocf.runtime.crds import CamelModel, CustomResource, ListMap, Preserve
+from tests.runtime.admission.policy_places import Place, opened_place
 
 
 class Autoscaling(CamelModel, frozen=False):
@@ -73,3 +74,9 @@ def definition() -> Manifest:
 @pytest.fixture
 def webhooks(shops: Webhook[Shop]) -> Webhooks:
     return Webhooks("shops", [shops])
+
+
+@pytest.fixture(params=["embedded", "real"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    async with opened_place(request) as opened:
+        yield opened

@@ -1,0 +1,44 @@
+"""Check of admission policies before they are written, by the embedded API server, which compiles their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from ocf.cli.output import echo
+from ocf.errors import ApiError, BadRequestError, ConfigError
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+
+__all__ = ["check_policies"]
+
+_MANAGER: Final = "ocf"
+_UNSUPPORTED: Final = "CEL expressions"
+"""Part of the message of every error about an expression that the embedded cluster does not support."""
+
+
+async def check_policies(policies: Sequence[Manifest]) -> None:
+    """Check policies and their bindings; print a note about one whose expressions are not supported here.
+
+    Raises:
+        ConfigError: If the API server would reject one; names each with the field and the place in the expression.
+    """
+    if not policies:
+        return
+    from ocf_server import EmbeddedCluster
+
+    embedded, problems = EmbeddedCluster(), []
+    for manifest in policies:
+        try:
+            await embedded.create(manifest, field_manager=_MANAGER, dry_run=True)
+        except BadRequestError as error:
+            if _UNSUPPORTED not in error.message:
+                problems.append(str(error))
+                continue
+            name = f"{manifest['kind']} {manifest['metadata']['name']}"
+            echo(f"note: the expressions of {name} are not checked: {error.message}", color="yellow", err=True)
+        except ApiError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("\n".join(problems))
