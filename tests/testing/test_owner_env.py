@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from kubernetes.client import V1Deployment
 
 from ocf import component
 from ocf.cluster.client import ApiServerCluster
 from ocf.component import Component, ReconcileContext
-from ocf.errors import ConfigError, NotFoundError
+from ocf.errors import ConfigError, InvalidError, NotFoundError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
+from ocf.runtime.admission import Policy, Validation
 from ocf.runtime.crds import CamelModel, CustomResource, OwnerStatus, Scope
 from ocf.runtime.operator import Operator, OwnerType, Relation
 from ocf.testing import OwnerEnv, VirtualClock
@@ -296,3 +299,21 @@ async def test_other_operators_reconcile_owners_of_other_namespaces_that_a_relat
     await env.settle()
     status = (await cluster.get(ObjectKey.of(west))).get("status") or {}
     assert [one["reason"] for one in status.get("conditions", ())] == reconciled
+
+
+async def test_the_policies_of_the_operator_hold() -> None:
+    """A test sees them as users of the operator do, and a wrong expression fails it."""
+    few = Validation("object.spec.replicas <= 5", "at most 5 replicas")
+    policy = Policy.of(V1Deployment, "few", validations=[few])
+    shops = replace(OPERATOR, policies=[policy])
+    cluster = EmbeddedCluster()
+    shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "town"}}
+    env = await OwnerEnv.create(shops, {**shop, "spec": {"replicas": 6}}, cluster, VirtualClock())
+    with pytest.raises(ReconcileError, match="denied request: at most 5 replicas"):
+        await env.settle()
+    await env.patch({"spec": {"replicas": 5}})
+    await env.settle()
+
+    wrong = replace(OPERATOR, policies=[replace(policy, validations=[Validation("object.")])])
+    with pytest.raises(InvalidError, match=r"spec\.validations\[0\]\.expression"):
+        await OwnerEnv.create(wrong, shop, EmbeddedCluster(), VirtualClock())

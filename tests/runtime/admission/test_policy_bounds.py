@@ -291,7 +291,7 @@ class _Pod(BaseModel):
         pytest.param(_Url, 'url: the format "uri" cannot be a rule of a policy: use a pattern', id="format"),
         pytest.param(_Float, "share: CEL has no remainder of a number that is not an integer", id="remainder"),
         pytest.param(_Rule, "share: x-kubernetes-validations cannot be a rule of a policy", id="rule of a schema"),
-        pytest.param(_Keys, "parts: merge keys cannot be a rule of a policy", id="merge keys"),
+        pytest.param(_Keys, "parts: a list of the type map cannot be a rule of a policy", id="merge keys"),
         pytest.param(_Named, 'the field "a-b" is not an identifier of CEL', id="name"),
     ],
 )
