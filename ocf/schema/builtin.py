@@ -36,7 +36,6 @@ __all__ = [
     "StructType",
     "Table",
     "Type",
-    "builtin_kinds",
     "builtin_model",
     "builtin_resource",
     "builtin_versions",
@@ -356,15 +355,6 @@ def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
         The kind as the API server serves it; None if it is not built in.
     """
     return _builtin(group, version, kind)
-
-
-def builtin_kinds(model: str) -> list[ApiResource]:
-    """Return the built-in kinds that a model of the Kubernetes client describes, by its name, such as `V1Pod`.
-
-    A few models have the group in their name, such as `CoreV1Event`; they describe several kinds, or none.
-    """
-    found = (_builtin(*key) for key in _rows() if f"{key[1].capitalize()}{key[2]}" == model)
-    return [one for one in found if one is not None]
 
 
 # The client names them by their groups, because two groups have the kind.

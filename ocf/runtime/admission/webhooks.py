@@ -20,9 +20,9 @@ from ocf.objects.selectors import LabelSelector
 from ocf.runtime.admission.match import Match, Operation
 from ocf.runtime.admission.requests import OBJECT_SUBRESOURCES, AdmissionRequest, Deny, Finding, Warn
 from ocf.runtime.crds import VersionedResource
-from ocf.runtime.crds.versions import ResourceVersion, resource_of, resource_version
+from ocf.runtime.crds.versions import resource_version, served_by_model
 from ocf.runtime.running_function import name_of
-from ocf.schema.builtin import builtin_kinds, builtin_resource, is_builtin_group
+from ocf.schema.builtin import builtin_resource, is_builtin_group
 
 __all__ = [
     "OWN_OBJECTS",
@@ -178,9 +178,9 @@ class Webhook(Generic[T]):
             >>> Webhook.of(V1Pod, validating=[restricted], name="registry").path(Step.VALIDATE)
             '/validate/core/pods/registry'
         """
-        found = _kind_of(model) if definition is None else resource_version(definition, model, version)
+        found = served_by_model(model, version) if definition is None else resource_version(definition, model, version)
         return Webhook(
-            *(found or resource_version(resource_of(model), model, version)),
+            *found,
             model,
             defaulters,
             validators,
@@ -259,8 +259,8 @@ class Webhook(Generic[T]):
             )
         if parts and not LabelSelector.of(self.match.objects).matches({}):
             yield (
-                f"the selector `objects` never matches {self.plural}/{parts[0]}, whose objects have no labels: leave it "
-                "out, or select namespaces"
+                f"the selector `objects` never matches {self.plural}/{parts[0]}, whose objects have no labels: "
+                "leave it out, or select namespaces"
             )
         yield from (
             f"no function is called at the step {step}: defaulters are called for CREATE and UPDATE only"
@@ -282,7 +282,7 @@ class Webhook(Generic[T]):
             if isasyncgenfunction(handler):
                 yield f"{name} yields; a coroutine function returns what it has found"
             elif not count:
-                seen = signature(handler)
+                seen = f"({', '.join(signature(handler).parameters)})"
                 yield f"{name} must take one or two parameters, (request) or (request, cluster), got {seen}"
             elif count == 2 and not is_coroutine(handler):  # noqa: PLR2004 (request and cluster)
                 yield (
@@ -314,21 +314,6 @@ def _parameters(function: Callable[..., Any]) -> int:
                 shown.bind(*range(count))
                 return count
     return 0
-
-
-def _kind_of(model: type[BaseModel]) -> ResourceVersion | None:
-    """Return the built-in kind of a model of the client, or of a class derived from one; None for any other model."""
-    for base in model.__mro__:
-        if base.__module__.partition(".")[0] == "kubernetes":
-            found = builtin_kinds(base.__name__)
-            if len(found) == 1:
-                return ResourceVersion(found[0].group, found[0].version, found[0].kind, found[0].plural)
-            problem = (
-                f"{base.__name__} must be the model of one built-in kind, such as V1Pod: name the kind, "
-                "Webhook(group, version, kind, plural, model)"
-            )
-            raise BuildError([problem])
-    return None
 
 
 def timeout_problems(timeout: timedelta) -> Iterator[str]:

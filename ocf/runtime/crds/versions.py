@@ -32,8 +32,13 @@ def resource_of(model: type[BaseModel]) -> VersionedResource:
     return declared
 
 
-def served_by_model(model: type[BaseModel]) -> ResourceVersion:
+def served_by_model(model: type[BaseModel], version: str = "") -> ResourceVersion:
     """Return the resource whose objects a model reads: a `CustomResource`, or a model of the Kubernetes client.
+
+    A class derived from a model of the client reads the objects of that one.
+
+    Args:
+        version: See `resource_version`; ignored for a model of the client.
 
     Raises:
         BuildError: If the model is neither.
@@ -43,11 +48,17 @@ def served_by_model(model: type[BaseModel]) -> ResourceVersion:
         >>> served_by_model(V2HorizontalPodAutoscaler).plural
         'horizontalpodautoscalers'
     """
-    if not is_client_model(model):
-        return resource_version(resource_of(model), model)
+    for base in model.__mro__:
+        if is_client_model(base):
+            return _builtin_version(base)
+    return resource_version(resource_of(model), model, version)
+
+
+def _builtin_version(model: type) -> ResourceVersion:
     found = builtin_model(model.__name__)
     if found is None:
-        raise BuildError([f"{model.__name__} is not a built-in kind: pass its group, version, kind and plural"])
+        problem = "is not the model of a built-in kind, such as V1Pod: pass its group, version, kind and plural"
+        raise BuildError([f"{model.__name__} {problem}"])
     return ResourceVersion(found.group, found.version, found.kind, found.plural)
 
 

@@ -311,7 +311,7 @@ def test_parameters_have_either_a_name_or_a_selector(settings: dict[str, Any]) -
 
 @pytest.mark.parametrize("model", [V1PodSpec, BaseModel])
 def test_a_model_that_is_not_a_kind_is_refused(model: type[BaseModel]) -> None:
-    with pytest.raises(BuildError, match=r"is not a built-in kind|declares no group"):
+    with pytest.raises(BuildError, match=r"is not the model of a built-in kind|declares no group"):
         Policy.of(model, "any", validations=[SMALL])
 
 

@@ -488,7 +488,7 @@ async def old_form(_: V1Pod, __: V1Pod | None, ___: Operation) -> list[Any]:
         pytest.param({"validating": [two]}, "two is a plain function and takes the cluster", id="plain with cluster"),
         pytest.param({"mutating": [two]}, "two is a plain function and takes the cluster", id="plain that changes"),
         pytest.param(
-            {"validating": [three]}, r"three must take one or two parameters, .* got \(.*___: int\)", id="three"
+            {"validating": [three]}, r"three must take one or two parameters, .* got \(_, __, ___\)", id="three"
         ),
         pytest.param({"validating": [lambda: None]}, r"must take one or two parameters, .* got \(\)", id="none"),
         pytest.param({"validating": [keyword]}, "keyword must take one or two parameters", id="a keyword"),
@@ -552,7 +552,7 @@ def test_a_model_of_the_client_names_its_kind(model: type[V1Pod]) -> None:
 def test_a_model_of_no_kind_is_an_error() -> None:
     from kubernetes.client import V1PodSpec
 
-    with pytest.raises(BuildError, match="V1PodSpec must be the model of one built-in kind"):
+    with pytest.raises(BuildError, match="V1PodSpec is not the model of a built-in kind"):
         Webhook.of(V1PodSpec)
     with pytest.raises(BuildError, match="Counted declares no group and version"):
         Webhook.of(Counted)
