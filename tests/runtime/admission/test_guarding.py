@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from kubernetes.client import V1ConfigMap, V1Pod
 
 from ocf.cluster import Cluster, ListOptions, Subresource
-from ocf.errors import ApiError, ConflictError, ForbiddenError, StatusCause, TooManyRequestsError
+from ocf.errors import ApiError, ConflictError, ForbiddenError, ServerError, StatusCause, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.admission import AdmissionRequest, AuditAnnotation, Deny, Match, Operation, Warn, Webhook, forbidden
+from ocf.runtime.admission import (
+    AdmissionRequest,
+    AuditAnnotation,
+    Deny,
+    Match,
+    Operation,
+    Service,
+    Url,
+    Warn,
+    Webhook,
+    Webhooks,
+    configurations,
+    forbidden,
+)
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions, running
 from ocf.testing import serve_webhooks
 from ocf_server import EmbeddedCluster
 from tests.support import eventually
@@ -187,3 +202,81 @@ async def test_subresources_reach_it_as_the_match_says(guard: Guard) -> None:
     status = {**pod, "status": {**pod["status"], "message": "fine"}}
     await guard.cluster.update(status, field_manager="me", subresource=Subresource.STATUS)
     assert [one[1] for one in guard.seen] == ["eviction", "ephemeralcontainers", "status"]
+
+
+@pytest.fixture(params=["embedded", "envtest"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Cluster, str]]:
+    if request.param == "embedded":
+        yield EmbeddedCluster(namespaces=["ops"]), "default"
+        return
+    envtest: Envtest = request.getfixturevalue("envtest")
+    async with await envtest.plane.cluster() as cluster:
+        yield cluster, envtest.namespace
+
+
+def template(namespace: str) -> Manifest:
+    """Return an object of a kind that no other test guards: a real API server may call a webhook for a while longer."""
+    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ReplicationController", "metadata": metadata, "spec": {"template": pod}}
+
+
+def allow(_: AdmissionRequest[Any]) -> None:
+    """Allow each request."""
+
+
+@pytest.mark.promise("webhook-namespaces", runs="an embedded and a real API server, while no process responds")
+async def test_what_kubernetes_and_the_operator_need_is_created_while_it_is_down(place: tuple[Cluster, str]) -> None:
+    """https://github.com/netbirdio/kubernetes-operator/issues/168, https://github.com/cozystack/cozystack/issues/3125."""
+    cluster, operators = place
+    controllers: Webhook[Any] = Webhook(
+        "", "v1", "ReplicationController", "replicationcontrollers", validating=[allow], timeout=timedelta(seconds=1)
+    )
+    (down,) = configurations(Webhooks("down", [controllers]), Service("nothing", operators))
+    await cluster.create(down, field_manager="me")
+
+    async def fails() -> bool:
+        try:
+            await cluster.create(template("guarded-while-down"), field_manager="me")
+        except ServerError as error:
+            return "failed calling webhook" in error.message
+        return False
+
+    try:
+        await cluster.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "guarded-while-down"}}, field_manager="me"
+        )
+        await eventually(fails)
+        for namespace in ("kube-system", operators):
+            await cluster.create(template(namespace), field_manager="me", dry_run=True)
+    finally:
+        await cluster.delete(ObjectKey.of(down))
+
+
+async def test_the_process_registers_what_is_declared() -> None:
+    cluster = EmbeddedCluster(namespaces=["shop"])
+    seen: list[str] = []
+
+    async def check(request: AdmissionRequest[V1ConfigMap], _: Cluster) -> None:
+        seen.append(request.namespace)
+
+    operator: Operator[Manifest] = Operator(
+        name="guard",
+        owner=OwnerType("v1", "Namespace"),
+        components=lambda _: (),
+        webhooks=[
+            Webhook.of(V1ConfigMap, validating=[check], name="one"),
+            Webhook.of(V1ConfigMap, validating=[check], name="two", match=Match(everywhere=True)),
+        ],
+    )
+    admission = WebhookOptions(
+        address=Url("https://127.0.0.1"), namespace="default", host="127.0.0.1", port=0, register=True
+    )
+    options = ManagerOptions(listen=None, admission=admission)
+    async with running(cluster, operator, options=options) as process:
+        await process.started()
+        for namespace in ("shop", "default", "kube-system"):
+            metadata = {"name": "a", "namespace": namespace}
+            await cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="me")
+    assert seen == ["shop", "shop", "default", "kube-system"]
+    assert [rule.name for rule in options.policy_rules(operator) if rule.verb == "delete"] == ["guard"]
