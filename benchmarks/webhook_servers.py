@@ -1,7 +1,8 @@
-"""Webhook servers under measurement: `python -m benchmarks.webhook_servers ocf PORT FOLDER`; or `reconciling`, `kopf`.
+"""Webhook servers under measurement: `python -m benchmarks.webhook_servers ocf PORT FOLDER`.
 
-Each has a handler of Pods that does nothing. `ocf` only serves it, and `reconciling` reconciles 25 owners a second
-beside it, as an operator of 1 500 owners does that looks at each once a minute. The folder has the certificate, and for
+Each has a handler of Pods that does nothing. With `ocf` it has the manifest, and with `model` it reads the Pod as a
+model. `reconciling` reconciles 25 owners a second beside it, as an operator of 1 500 owners does that looks at each
+once a minute. `kopf` has one of kopf. The folder has the certificate, and for
 `kopf` a kubeconfig, since kopf serves webhooks only while it watches a cluster.
 """
 
@@ -17,7 +18,7 @@ from ocf.cluster import Cluster
 
 __all__ = ["PATHS"]
 
-PATHS: Final = {"ocf": "/validate/core/pods", "reconciling": "/validate/core/pods", "kopf": "/nothing"}
+PATHS: Final = dict.fromkeys(("ocf", "model", "reconciling"), "/validate/core/pods") | {"kopf": "/nothing"}
 """The path of each server's webhook."""
 
 _HOST: Final = "127.0.0.1"
@@ -25,21 +26,22 @@ _OWNERS: Final = 50
 _RESYNC: Final = timedelta(seconds=2)
 
 
-async def _serve(port: int, folder: Path, *, reconciles: bool) -> None:
+async def _serve(port: int, folder: Path, which: str) -> None:
     from kubernetes.client import V1Pod
 
     from benchmarks.autoscaler import NAMESPACE
-    from ocf.runtime.admission import FieldError, FileCertificates, Webhook, Webhooks, serving
+    from ocf.runtime.admission import AdmissionRequest, FileCertificates, Webhook, Webhooks, serving
     from ocf_server import EmbeddedCluster
 
-    async def nothing(*_: object) -> list[FieldError]:
-        return []
+    async def nothing(request: AdmissionRequest[V1Pod]) -> None:
+        if which == "model":
+            assert request.new.metadata is not None
 
-    webhooks = Webhooks("pods", [Webhook("", "v1", "Pod", "pods", V1Pod, validators=[nothing])])
+    webhooks = Webhooks("pods", [Webhook.of(V1Pod, validating=[nothing])])
     certificates = FileCertificates(folder / "tls.crt", folder / "tls.key")
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     served = serving(webhooks, certificates=certificates, host=_HOST, port=port, cluster=cluster)
-    async with _reconciling(cluster) if reconciles else nullcontext(), served:
+    async with _reconciling(cluster) if which == "reconciling" else nullcontext(), served:
         await asyncio.Event().wait()
 
 
@@ -97,4 +99,4 @@ if __name__ == "__main__":
     if which == "kopf":
         _serve_kopf(port, folder)
     else:
-        asyncio.run(_serve(port, folder, reconciles=which == "reconciling"))
+        asyncio.run(_serve(port, folder, which))
