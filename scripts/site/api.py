@@ -54,6 +54,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ocf.testing.metrics_stub",
         "ocf.testing.envtest",
         "ocf.testing.provider_suite",
+        "ocf.testing.hostile_cloud",
     ),
     "Autoscalers": (
         "ocf.autoscaling",

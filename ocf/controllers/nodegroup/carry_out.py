@@ -12,7 +12,7 @@ from typing import Final
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.drains import begin
 from ocf.controllers.nodegroup.group_decision import GroupDecision
-from ocf.controllers.nodegroup.group_status import next_status
+from ocf.controllers.nodegroup.group_status import next_status, shortfall_text
 from ocf.controllers.nodegroup.model import NodeGroupSpec
 from ocf.controllers.nodegroup.node_model import PlacedPod, VPSieNodeSpec
 from ocf.controllers.nodegroup.objects import API_VERSION, FINALIZER, GroupObject, node_name
@@ -87,6 +87,11 @@ class GroupWriter:
         monitor.count("scaling_decisions", group.name, decided.outcome, decided.reason)
         for instance_type, message in messages.items():
             self._reporter.event(group, "ScaleUpFailed", f"{instance_type}: {message}")
+        # Once per type for as long as pods wait because of it: the stored status has what was reported.
+        told = {each.instance_type for each in group.status.type_gaps or () if each.pod}
+        for shortfall in decided.scale_up.shortfalls:
+            if shortfall.instance_type not in told:
+                self._reporter.event(group, "ScaleUpFailed", shortfall_text([shortfall]))
         known = {(each.name, each.reason) for each in group.status.blocked or ()}
         for each in decided.blocked:
             # Once for as long as the same rule blocks the node: the stored status has what was reported.

@@ -5,14 +5,15 @@ from datetime import datetime
 from typing import Final
 
 from ocf.controllers.nodegroup.group_decision import GroupDecision
-from ocf.controllers.nodegroup.groups import backoffs, unneeded
+from ocf.controllers.nodegroup.groups import backoffs, type_gaps, unneeded
 from ocf.controllers.nodegroup.model import BlockedNode, Condition, NodeGroupSpec, NodeGroupStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.texts import shortened
 from ocf.nodegroups.model import GroupStatus
+from ocf.nodegroups.scale_up import Shortfall
 from ocf.objects.conditions import transition_time
 
-__all__ = ["count_refusals", "failed_status", "invalid_status", "next_status"]
+__all__ = ["count_refusals", "failed_status", "invalid_status", "next_status", "shortfall_text"]
 
 _True: Final = "True"
 
@@ -90,6 +91,7 @@ def next_status(
             ]
             or None,
             "backoffs": backoffs(after, stored, messages),
+            "type_gaps": type_gaps(after, stored, decided.scale_up.shortfalls),
             "observed_generation": group.generation,
         }
     )
@@ -142,7 +144,19 @@ def _conditions(
     elif refusals := [each for each in status.backoffs or () if now < each.until]:
         refused = "; ".join(f"{each.instance_type}: {each.message}" for each in refusals)
         found["Error"] = (_True, "NodeProvisioningFailed", shortened(refused))
+    elif decided.scale_up.shortfalls:
+        found["Error"] = (_True, "NodesNotAsPromised", shortened(shortfall_text(decided.scale_up.shortfalls)))
     return found
+
+
+def shortfall_text(shortfalls: Sequence[Shortfall]) -> str:
+    """Return which pods wait because nodes are not as their types promise."""
+    return "; ".join(f"{each.text}; {_pods(each.pods)}" for each in shortfalls)
+
+
+def _pods(keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+    return f"no node of the type is added for pod {keys[0]}{more}"
 
 
 def _bound(at: bool, reached: str, other: str) -> tuple[str, str, str]:  # noqa: FBT001 (the value is all there is)

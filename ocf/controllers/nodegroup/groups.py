@@ -4,10 +4,16 @@ What steers scaling is read from the status and written back to it in every reco
 leader changes no decision.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from ocf.controllers.nodegroup.model import InstanceTypeBackoff, NodeGroupSpec, NodeGroupStatus, UnneededNode
+from ocf.controllers.nodegroup.model import (
+    InstanceTypeBackoff,
+    NodeGroupSpec,
+    NodeGroupStatus,
+    TypeGapStatus,
+    UnneededNode,
+)
 from ocf.controllers.nodegroup.objects import GroupObject
 from ocf.nodegroups import NodeGroup
 from ocf.nodegroups.model import (
@@ -16,13 +22,16 @@ from ocf.nodegroups.model import (
     GroupStatus,
     ScaleDownPolicy,
     TypeChoice,
+    TypeGap,
     TypeRefusal,
     UtilizationSource,
 )
+from ocf.nodegroups.scale_up import Shortfall
 from ocf.nodegroups.snapshot.node_selectors import Taint
+from ocf.objects import Quantity
 from ocf.objects.durations import parse_duration
 
-__all__ = ["backoffs", "to_group", "to_group_status", "unneeded"]
+__all__ = ["backoffs", "to_group", "to_group_status", "type_gaps", "unneeded"]
 
 
 def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
@@ -42,6 +51,9 @@ def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
         grows=spec.scale_up_policy.enabled,
         batch_size=spec.scale_up_batch_size,
         scale_up_cooldown=parse_duration(spec.scale_up_cooldown),
+        startup_taints=frozenset(spec.scale_up_policy.startup_taints or ()),
+        startup_resources=tuple(spec.scale_up_policy.startup_resources or ()),
+        startup_limit=parse_duration(spec.scale_up_policy.boot_timeout),
         scale_down=ScaleDownPolicy(
             enabled=down.enabled,
             cpu_threshold=down.cpu_threshold,
@@ -77,7 +89,30 @@ def to_group_status(
         ),
         draining=frozenset(draining),
         replaced=frozenset(stored.replaced or ()),
+        gaps=tuple(_gap(each, spec.datacenter_id) for each in stored.type_gaps or ()),
     )
+
+
+def type_gaps(
+    status: GroupStatus, stored: NodeGroupStatus, shortfalls: Iterable[Shortfall]
+) -> list[TypeGapStatus] | None:
+    """Return what nodes lack of what their types promise, for the stored status."""
+    before = {each.instance_type: each.pod for each in stored.type_gaps or ()}
+    waiting = {each.instance_type: each.pods for each in shortfalls}
+    found = [
+        TypeGapStatus(
+            instance_type=each.instance_type,
+            resources=_quantities(each.resources),
+            labels=dict(sorted(each.labels.items())) or None,
+            taints=[f"{taint.key}={taint.value}:{taint.effect}" for taint in each.taints] or None,
+            overhead=_quantities(each.overhead),
+            pod=_example(waiting.get(each.instance_type, ()), before.get(each.instance_type, "")),
+            failures=each.failures,
+            until=each.until,
+        )
+        for each in status.gaps
+    ]
+    return found or None
 
 
 def unneeded(status: GroupStatus) -> list[UnneededNode] | None:
@@ -106,6 +141,41 @@ def _backoff(
         failures=1 if before is None else before.failures + 1,
         message=messages.get(refusal.instance_type, ""),
     )
+
+
+def _gap(stored: TypeGapStatus, zone: str) -> TypeGap:
+    taints = []
+    for text in stored.taints or ():
+        left, _, effect = text.rpartition(":")
+        key, _, value = left.partition("=")
+        taints.append(Taint(key, value, effect))
+    return TypeGap(
+        instance_type=stored.instance_type,
+        zone=zone,
+        resources=_amounts(stored.resources),
+        labels=dict(stored.labels or {}),
+        taints=tuple(taints),
+        overhead=_amounts(stored.overhead),
+        failures=stored.failures,
+        until=stored.until,
+    )
+
+
+def _example(pods: Sequence[str], before: str) -> str:
+    """Return one of the pods, the same one as before if it still waits."""
+    return before if before in pods else next(iter(pods), "")
+
+
+def _quantities(amounts: Mapping[str, int]) -> dict[str, str] | None:
+    return {name: f"{size}m" if name == "cpu" else str(size) for name, size in sorted(amounts.items())} or None
+
+
+def _amounts(quantities: Mapping[str, str] | None) -> dict[str, int]:
+    return {name: _in_units(name, Quantity.parse(text)) for name, text in (quantities or {}).items()}
+
+
+def _in_units(resource: str, quantity: Quantity) -> int:
+    return quantity.milli if resource == "cpu" else quantity.value
 
 
 def _wait(failures: int) -> timedelta:

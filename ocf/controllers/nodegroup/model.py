@@ -29,6 +29,7 @@ __all__ = [
     "Section",
     "Taint",
     "Time",
+    "TypeGapStatus",
     "UnneededNode",
 ]
 
@@ -83,6 +84,20 @@ class ScaleUpPolicy(Section):
     enabled: bool = Field(default=True, description="Whether nodes are added for pods that do not fit.")
     boot_timeout: Duration = Field(
         default="15m", description="Time after which a node that has not joined is given up."
+    )
+    startup_taints: Annotated[list[Annotated[str, Field(pattern=_LABEL_KEY, max_length=317)]], ListSet()] | None = (
+        Field(
+            default=None,
+            max_length=64,
+            description="Keys of taints that are removed from a node once it is set up; until then it is on its way.",
+        )
+    )
+    startup_resources: Annotated[list[Annotated[str, Field(pattern=_LABEL_KEY, max_length=317)]], ListSet()] | None = (
+        Field(
+            default=None,
+            max_length=64,
+            description="Extended resources that a node reports after it is ready; until then it is on its way.",
+        )
     )
 
 
@@ -223,6 +238,23 @@ class UnneededNode(Section):
     since: Time = Field(description="Since when it is underutilized without interruption.")
 
 
+class TypeGapStatus(Section):
+    """What nodes of an instance type lack of what the type promises."""
+
+    instance_type: str = Field(description="Name of the instance type.")
+    resources: dict[str, str] | None = Field(default=None, description="What pods can request, where it is less.")
+    labels: dict[str, str] | None = Field(default=None, description="Labels that nodes lack.")
+    taints: list[str] | None = Field(
+        default=None, description="Taints that nodes have beyond those of the group, as key=value:effect."
+    )
+    overhead: dict[str, str] | None = Field(
+        default=None, description="What pods of each node use beyond the templates of DaemonSets."
+    )
+    pod: str = Field(default="", description="A pod for which no node of the type is added because of it, if any.")
+    failures: Count = Field(default=1, description="How many times in a row new nodes were not as promised.")
+    until: Time | None = Field(default=None, description="Until when this counts, once there is no such node.")
+
+
 class NodeGroupStatus(Section):
     """The observed state of a node group, and all that steers its scaling."""
 
@@ -237,6 +269,7 @@ class NodeGroupStatus(Section):
     replaced: list[str] | None = Field(default=None, description="The nodes that cheaper ones are to replace.")
     blocked: Annotated[list[BlockedNode], ListMap("name")] | None = None
     backoffs: Annotated[list[InstanceTypeBackoff], ListMap("instanceType")] | None = None
+    type_gaps: Annotated[list[TypeGapStatus], ListMap("instanceType")] | None = None
     conditions: Annotated[list[Condition], ListMap("type")] | None = None
     observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
 

@@ -19,7 +19,7 @@ from ocf.controllers.nodegroup.node_index import JoinedNode, NodeIndex
 from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value, reject_second_claims
 from ocf.errors import ApiError, FieldProblem
 from ocf.nodegroups import Catalog, ClusterSnapshot, Node, NodeGroup
-from ocf.nodegroups.selection import Selection, templates
+from ocf.nodegroups.selection import Learned, Selection, templates
 from ocf.nodegroups.snapshot import RejectedObject, Resources
 from ocf.nodegroups.snapshot.fields import Fields
 from ocf.nodegroups.snapshot.resources import to_resources
@@ -179,7 +179,9 @@ class ClusterView:
             # It counts for its group, but what it could take is not known.
             label = member_value(node.key.namespace, spec.node_group_name)
             return Node(name=name, labels={MEMBER_LABEL: label}, in_flight=True)
-        (template,) = templates(to_group(found, found.spec), Selection(((known, offerings[0]),)), catalog)
+        (template,) = templates(
+            to_group(found, found.spec), Selection(((known, offerings[0]),)), Learned(catalog=catalog)
+        )
         return template.make(name)
 
 
@@ -251,6 +253,8 @@ def _marked(joined: JoinedNode, node: NodeObject | None) -> Node | RejectedObjec
         return found
     changes: dict[str, Any] = {}
     if node.spec is not None:
+        # The labels of type and zone are those of the cloud, if it sets any, and may have other names.
+        changes["offering"] = (node.spec.instance_type, node.spec.datacenter_id)
         label = member_value(node.key.namespace, node.spec.node_group_name)
         if found.labels.get(MEMBER_LABEL) != label:
             changes["labels"] = {**found.labels, MEMBER_LABEL: label}

@@ -32,14 +32,15 @@ class NodeGroupPlan:
     snapshot: ClusterSnapshot
 
     def ready(self, group: str) -> int:
-        """Return how many nodes of a group are ready, and not on their way out.
+        """Return how many nodes of a group are ready and set up, and not on their way out.
 
         Args:
             group: The name of the group.
         """
         draining = self.decision.statuses[group].draining
         members = (self.snapshot.nodes[name] for name in self.decision.membership.nodes.get(group, ()))
-        return sum(node.ready and not node.in_flight and node.name not in draining for node in members)
+        away = draining | self.decision.starting
+        return sum(node.ready and not node.in_flight and node.name not in away for node in members)
 
 
 def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequence[SafetyRule] = ()) -> NodeGroupPlan:

@@ -11,6 +11,7 @@ from ocf.nodegroups.rules import SafetyRule
 from ocf.nodegroups.scale_down import ScaleDown, plan_scale_down, update_low_since
 from ocf.nodegroups.scale_down.consolidate import Replacement, is_still_replacing, plan_replacement
 from ocf.nodegroups.scale_up import ScaleUp, plan_scale_up
+from ocf.nodegroups.selection import Learned, survey
 from ocf.nodegroups.snapshot import ClusterSnapshot
 
 __all__ = ["Direction", "ScalingDecision", "decide"]
@@ -35,6 +36,7 @@ class ScalingDecision:
         replacements: Nodes that are replaced by cheaper ones: the new nodes are added now, the others go later.
         statuses: The status of each group by its name, valid once the decision is carried out.
         nominated: The node that each pending pod keeps from an earlier decision, by the key of the pod.
+        starting: The nodes that are ready and still being set up: they count as on their way.
         membership: Which nodes belong to which group.
         problems: What is wrong with the groups and the objects of the cluster; nothing of it keeps the rest from being
             decided.
@@ -46,6 +48,7 @@ class ScalingDecision:
     replacements: tuple[Replacement, ...] = ()
     statuses: Mapping[str, GroupStatus]
     nominated: Mapping[str, str] = field(default_factory=dict)
+    starting: frozenset[str] = frozenset()
     membership: Membership
     problems: tuple[str, ...] = ()
 
@@ -89,13 +92,21 @@ def decide(
         group.name: _current(group, (statuses or {}).get(group.name, GroupStatus()), snapshot, membership, now)
         for group in known
     }
+    found = survey(snapshot, known, membership=membership, statuses=current, catalog=catalog, now=now)
+    snapshot, current = found.snapshot, dict(found.statuses)
     # Before anything is packed: a pod that found its place together with others would take another one alone.
     nominated = _nominated(snapshot, nominations or {})
     for key, node in nominated.items():
         snapshot = snapshot.place(snapshot.pods[key], node)
     pending = pending_pods(snapshot)
     scale_up = plan_scale_up(
-        snapshot, pending, known, membership=membership, statuses=current, catalog=catalog, now=now
+        snapshot,
+        pending,
+        known,
+        membership=membership,
+        statuses=current,
+        learned=found.learned,
+        now=now,
     )
     # Pods for which no node helps keep no room: otherwise one of them would keep every idle node.
     waiting = [pod for pod in pending if pod.key in scale_up.placements]
@@ -115,13 +126,14 @@ def decide(
         scale_down=scale_down,
         statuses=_after(current, scale_up, scale_down, now),
         nominated=nominated,
+        starting=found.starting,
         membership=membership,
         problems=tuple(problems),
     )
     # A cheaper node is looked for only in a group at rest: what is added or removed changes which one that is.
     if scale_up.grows or scale_down.removals or scale_down.stopped:
         return decision
-    replacements = _replacement(decision, snapshot, known, catalog, rules=rules, now=now)
+    replacements = _replacement(decision, snapshot, known, learned=found.learned, rules=rules, now=now)
     after = dict(decision.statuses)
     for each in replacements:
         # As a scale-up: the new nodes are found again by their creation after this time.
@@ -176,8 +188,8 @@ def _replacement(
     decision: ScalingDecision,
     snapshot: ClusterSnapshot,
     groups: Iterable[NodeGroup],
-    catalog: Catalog,
     *,
+    learned: Mapping[str, Learned],
     rules: Sequence[SafetyRule],
     now: datetime,
 ) -> tuple[Replacement, ...]:
@@ -190,7 +202,7 @@ def _replacement(
             group,
             membership=decision.membership,
             status=decision.statuses[group.name],
-            catalog=catalog,
+            learned=learned[group.name],
             rules=rules,
             now=now,
         )

@@ -1,6 +1,7 @@
 """Node groups, instance types and the status that steers scaling, as values."""
 
 from ocf.nodegroups.model.catalog import Catalog
+from ocf.nodegroups.model.gaps import FIRST_GAP, LONGEST_GAP, TypeGap
 from ocf.nodegroups.model.groups import (
     DEFAULT_SCALE_DOWN_COOLDOWN,
     Membership,
@@ -15,13 +16,16 @@ from ocf.nodegroups.model.status import FIRST_BACKOFF, LONGEST_BACKOFF, GroupSta
 __all__ = [
     "DEFAULT_SCALE_DOWN_COOLDOWN",
     "FIRST_BACKOFF",
+    "FIRST_GAP",
     "LONGEST_BACKOFF",
+    "LONGEST_GAP",
     "Catalog",
     "GroupStatus",
     "Membership",
     "NodeGroup",
     "ScaleDownPolicy",
     "TypeChoice",
+    "TypeGap",
     "TypeRefusal",
     "UtilizationSource",
     "assign_nodes",

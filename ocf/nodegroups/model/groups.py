@@ -92,6 +92,10 @@ class NodeGroup:
         scale_up_cooldown: How long after adding nodes no more are added.
         scale_down: When nodes are removed.
         priority: A group with a higher priority gets pods first.
+        startup_taints: Keys of taints that are removed from a node once it is set up, for example by the CNI.
+        startup_resources: Extended resources that a node reports some time after it is ready.
+        startup_limit: How long after its creation a node with such a taint, or without such a resource, counts as on
+            its way.
     """
 
     name: str
@@ -109,6 +113,9 @@ class NodeGroup:
     scale_up_cooldown: timedelta = timedelta(0)
     scale_down: ScaleDownPolicy = field(default_factory=ScaleDownPolicy)
     priority: int = 0
+    startup_taints: frozenset[str] = frozenset()
+    startup_resources: tuple[str, ...] = ()
+    startup_limit: timedelta = timedelta(minutes=15)
 
     def claims(self, node: Node) -> bool:
         """Return whether a node has the labels of this group."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from ocf.nodegroups.model.gaps import LONGEST_GAP, TypeGap
+
 __all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "GroupStatus", "TypeRefusal"]
 
 # Both as in the cluster autoscaler, `--initial-node-group-backoff-duration` and `--max-node-group-backoff-duration`.
@@ -44,6 +46,7 @@ class GroupStatus:
         refusals: The refusals of the provider.
         draining: The names of the nodes that are being drained.
         replaced: The names of the nodes that cheaper ones replace: they are removed before any other node of the group.
+        gaps: What nodes of an instance type lack of what the type promises.
     """
 
     last_scale_up: datetime | None = None
@@ -52,6 +55,7 @@ class GroupStatus:
     refusals: tuple[TypeRefusal, ...] = ()
     draining: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
+    gaps: tuple[TypeGap, ...] = ()
 
     @property
     def last_scale(self) -> datetime | None:
@@ -73,6 +77,10 @@ class GroupStatus:
                 # A refusal of the future could keep a type away for as long as the clock was wrong.
                 each if each.at <= now else each._replace(at=now, until=min(each.until, now + LONGEST_BACKOFF))
                 for each in self.refusals
+            ),
+            gaps=tuple(
+                each if each.until is None else replace(each, until=min(each.until, now + LONGEST_GAP))
+                for each in self.gaps
             ),
         )
 

@@ -46,7 +46,7 @@ class NodeTemplate:
 
 
 def place_daemons(state: ClusterState, index: int) -> None:
-    """Place one pod of each DaemonSet that runs on a node, unless it has one already.
+    """Place one pod of each DaemonSet that runs on a node, and each of its static pods, unless it has one already.
 
     A pod is placed even if its resources are short: it comes before the pods that the node is added for, and takes
     their room.
@@ -56,6 +56,10 @@ def place_daemons(state: ClusterState, index: int) -> None:
     """
     node = state.nodes[index]
     present = state.placed[index]
+    # As they are on other nodes of its type, where admission or an autoscaler may have changed them.
+    for shape in node.companions:
+        if shape not in present and not any(_is_pod_of(other.labels, shape.labels) for other in present):
+            state.place(shape, index)
     for daemon_set in state.snapshot.daemon_sets:
         shape = daemon_set.shape
         # By labels as well, because admission may have changed the pod (a webhook, a LimitRange), so that shapes

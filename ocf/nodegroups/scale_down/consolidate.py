@@ -13,6 +13,7 @@ from ocf.nodegroups.scale_down.outcomes import ScaleDown, Verdict
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
 from ocf.nodegroups.selection import (
+    Learned,
     cheapest_packing,
     quick_packing,
     select_instance_type,
@@ -36,8 +37,6 @@ _ROUNDING: Final = 1e-6
 _LONGEST: Final = timedelta(hours=1)
 # Blocks that end by themselves, so the replacement waits for them.
 _PASSING: Final = ("cooldown", "pdb")
-_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
-_ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ def plan_replacement(
     *,
     membership: Membership,
     status: GroupStatus,
-    catalog: Catalog,
+    learned: Learned,
     rules: Sequence[SafetyRule] = (),
     now: datetime,
 ) -> Replacement | None:
@@ -77,9 +76,9 @@ def plan_replacement(
     # One at a time: the saving of the next one depends on how this one ends.
     if status.draining or status.replaced or any(node.in_flight for node in members):
         return None
-    selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
-    offers = templates(group, selection, catalog)
-    prices = {node.name: price for node in members if (price := _price(node, catalog)) is not None}
+    selection = select_instance_type(group, learned.catalog, backed_off=status.backed_off(now))
+    offers = templates(group, selection, learned)
+    prices = {node.name: price for node in members if (price := _price(node, learned.catalog)) is not None}
     ordered = sorted(members, key=lambda node: removal_order(node, utilization_of(node, snapshot)))
     all_rules = (*RULES, *rules)
     candidates = [
@@ -262,4 +261,4 @@ def _removal(node: Node, snapshot: ClusterSnapshot, group: NodeGroup, status: Gr
 
 
 def _price(node: Node, catalog: Catalog) -> float | None:
-    return catalog.price(node.labels.get(_TYPE_LABEL, ""), node.labels.get(_ZONE_LABEL, ""))
+    return catalog.price(*node.kind)

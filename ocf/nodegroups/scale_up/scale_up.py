@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, TypeChoice
+from ocf.nodegroups.model import GroupStatus, Membership, NodeGroup, TypeChoice
 from ocf.nodegroups.packing import (
     Demand,
     NewNode,
@@ -21,7 +21,8 @@ from ocf.nodegroups.packing import (
 )
 from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.scale_up.formulas import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
-from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
+from ocf.nodegroups.scale_up.shortfalls import Shortfall, find_shortfalls
+from ocf.nodegroups.selection import Learned, cheapest_packing, select_instance_type, templates
 from ocf.nodegroups.snapshot import ClusterSnapshot
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 
@@ -39,6 +40,7 @@ class GroupScaleUp:
         add: The nodes to add in this reconcile.
         deferred: How many more nodes it wants, which the batch size or the cooldown keep for later.
         reasons: What limits it: types that are not available, the maximum, the cooldown.
+        shortfalls: The instance types of which nodes lack what pods need, although the type promises it.
     """
 
     group: str
@@ -47,6 +49,7 @@ class GroupScaleUp:
     add: tuple[NewNode, ...] = ()
     deferred: int = 0
     reasons: tuple[str, ...] = ()
+    shortfalls: tuple[Shortfall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,7 @@ class _Candidate:
     templates: tuple[NodeTemplate, ...]
     reasons: list[str]
     new: list[NewNode]
+    shortfalls: tuple[Shortfall, ...] = ()
 
     @property
     def room(self) -> int:
@@ -104,7 +108,7 @@ def plan_scale_up(
     *,
     membership: Membership,
     statuses: Mapping[str, GroupStatus],
-    catalog: Catalog,
+    learned: Mapping[str, Learned],
     now: datetime,
 ) -> ScaleUp:
     """Return which nodes to add.
@@ -125,17 +129,19 @@ def plan_scale_up(
         pods: The pods that wait for a node.
         membership: Which nodes belong to which group.
         statuses: The status of each group by its name.
-        catalog: The types of the provider.
+        learned: What each group has learned of its nodes, by its name.
         now: The time of the reconcile.
     """
     candidates = [
-        _candidate(group, statuses.get(group.name, GroupStatus()), membership, catalog, now)
+        _candidate(group, statuses.get(group.name, GroupStatus()), membership, learned[group.name], now)
         for group in sorted(groups, key=lambda group: group.name)
     ]
     state = prepare(snapshot)
     sizes = [template for candidate in candidates for template in candidate.templates]
     placements, demands = fill_in_turn(state, snapshot, group_pods(pods, reference_size(state, sizes)))
     for candidate in candidates:
+        candidate.shortfalls = find_shortfalls(state, candidate.group, demands, learned[candidate.group.name])
+        candidate.reasons += [each.text for each in candidate.shortfalls]
         _fill_gap(state, candidate)
     more, demands = fill_room(state, demands)
     placements |= more
@@ -148,12 +154,12 @@ def plan_scale_up(
 
 
 def _candidate(
-    group: NodeGroup, status: GroupStatus, membership: Membership, catalog: Catalog, now: datetime
+    group: NodeGroup, status: GroupStatus, membership: Membership, learned: Learned, now: datetime
 ) -> _Candidate:
-    selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
+    selection = select_instance_type(group, learned.catalog, backed_off=status.backed_off(now))
     names = membership.nodes.get(group.name, ())
     draining = sum(name in status.draining for name in names)
-    made = templates(group, selection, catalog)
+    made = templates(group, selection, learned)
     reasons = list(selection.reasons)
     if not group.grows:
         reasons.append("the group adds no nodes for pods")
@@ -280,4 +286,5 @@ def _limited(candidate: _Candidate, now: datetime) -> GroupScaleUp:
         add=tuple(candidate.new[:number]),
         deferred=wanted - number,
         reasons=tuple(reasons),
+        shortfalls=candidate.shortfalls,
     )

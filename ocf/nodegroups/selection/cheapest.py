@@ -199,7 +199,9 @@ def _not_dominated(templates: Iterable[NodeTemplate]) -> list[NodeTemplate]:
     sizes: dict[object, list[Resources]] = {}
     for template in templates:
         size = template.node.allocatable
-        comparable = sizes.setdefault((template.group, template.zone, _plain_labels(template)), [])
+        node = template.node
+        alike = (template.group, template.zone, _plain_labels(template), node.taints, node.companions)
+        comparable = sizes.setdefault(alike, [])
         if not any(_covers(other, size) for other in comparable):
             comparable.append(size)
             # Sorted by price, so every earlier one is cheaper or equal.

@@ -5,9 +5,10 @@ from typing import Final, NamedTuple
 from ocf.nodegroups.instance_types import InstanceType, Offering
 from ocf.nodegroups.model import Catalog, NodeGroup
 from ocf.nodegroups.packing import NodeTemplate
+from ocf.nodegroups.selection.learned import Learned
 from ocf.nodegroups.snapshot import Node
 
-__all__ = ["Selection", "select_instance_type", "templates"]
+__all__ = ["Selection", "promised_node", "select_instance_type", "templates"]
 
 _TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -79,13 +80,13 @@ def select_instance_type(
     return Selection(tuple(found), tuple(reasons))
 
 
-def templates(group: NodeGroup, selection: Selection, catalog: Catalog) -> tuple[NodeTemplate, ...]:
+def templates(group: NodeGroup, selection: Selection, learned: Learned) -> tuple[NodeTemplate, ...]:
     """Return what new nodes of a group would look like, in the order of the selection.
 
     Args:
         group: The group, with its labels and taints.
         selection: The types that it can use.
-        catalog: The types of the provider.
+        learned: What is known of its nodes.
     """
     return tuple(
         NodeTemplate(
@@ -93,21 +94,32 @@ def templates(group: NodeGroup, selection: Selection, catalog: Catalog) -> tuple
             instance_type=instance_type.name,
             zone=offering.zone,
             price=offering.price,
-            node=Node(
-                name="",
-                labels={
-                    **instance_type.labels,
-                    **dict.fromkeys(_TYPE_LABELS, instance_type.name),
-                    **({_ZONE_LABEL: offering.zone} if offering.zone else {}),
-                    # After those of the type, as the controller sets them on the Node that has joined.
-                    **group.labels,
-                    **group.member_labels,
-                },
-                taints=group.taints,
-                allocatable=catalog.allocatable(instance_type.name),
-            ),
+            node=learned.expected(promised_node(group, instance_type, offering.zone, learned.catalog), group),
         )
         for instance_type, offering in selection.offerings
+    )
+
+
+def promised_node(group: NodeGroup, instance_type: InstanceType, zone: str, catalog: Catalog) -> Node:
+    """Return what a new node of a group looks like by the catalog and by the settings of the group.
+
+    Args:
+        zone: The zone of the node; empty for a provider without zones.
+        catalog: The types of the provider.
+    """
+    return Node(
+        name="",
+        labels={
+            **instance_type.labels,
+            **dict.fromkeys(_TYPE_LABELS, instance_type.name),
+            **({_ZONE_LABEL: zone} if zone else {}),
+            # After those of the type, as the controller sets them on the Node that has joined.
+            **group.labels,
+            **group.member_labels,
+        },
+        taints=group.taints,
+        allocatable=catalog.allocatable(instance_type.name),
+        offering=(instance_type.name, zone),
     )
 
 

@@ -9,6 +9,7 @@ from ocf.nodegroups.snapshot.fields import ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import Taint
 from ocf.nodegroups.snapshot.pods import read_time
 from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, to_resources
+from ocf.nodegroups.snapshot.shapes import PodShape
 from ocf.objects import Manifest
 
 __all__ = ["STARTUP_TAINTS", "Node"]
@@ -27,6 +28,9 @@ Until then the scheduler places no pods there, so such a node counts as one that
 Source: https://kubernetes.io/docs/reference/labels-annotations-taints/.
 """
 
+_TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
+_ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
@@ -42,6 +46,8 @@ class Node:
         ready: Whether its condition `Ready` is true, and it has none of `STARTUP_TAINTS`.
         created: `metadata.creationTimestamp`.
         in_flight: Whether it was ordered and is not ready for pods yet. Packing fills it as if it were there.
+        offering: Instance type and zone that it was ordered as; None if only its labels say so.
+        companions: The shapes of the DaemonSet pods and static pods that run on the node that it is modelled on.
     """
 
     name: str
@@ -53,6 +59,14 @@ class Node:
     ready: bool = True
     created: datetime | None = None
     in_flight: bool = False
+    offering: tuple[str, str] | None = None
+    companions: tuple[PodShape, ...] = ()
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Its instance type and zone; empty where they are not known."""
+        labels = self.labels
+        return self.offering or (labels.get(_TYPE_LABEL, ""), labels.get(_ZONE_LABEL, ""))
 
     @classmethod
     def of(cls, node: Manifest) -> "Node":

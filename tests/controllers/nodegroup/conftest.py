@@ -77,11 +77,17 @@ class Cloud:
 class Env(support.Env[EmbeddedCluster, VirtualClock]):
     """A cluster with a cloud; the controller is made anew by `restart`."""
 
-    def __init__(self, types: Iterable[InstanceType] = (SMALL, LARGE), **settings: Any) -> None:
+    def __init__(
+        self,
+        types: Iterable[InstanceType] = (SMALL, LARGE),
+        *,
+        cloud: type[SimulatedProvider] = SimulatedProvider,
+        **settings: Any,
+    ) -> None:
         clock = VirtualClock()
         super().__init__(EmbeddedCluster(now=clock.now, namespaces=("shop",)), clock)
         self.cloud = Cloud()
-        self.provider = SimulatedProvider(types, clock, fails=self.cloud.fails, **settings)
+        self.provider = cloud(types, clock, fails=self.cloud.fails, **settings)
         self.events = Events()
         self.monitor = NodeGroupMonitor()
         self.dead: set[str] = set()
@@ -223,7 +229,7 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         return await self.read_status(GROUP)
 
     async def machines(self) -> int:
-        return len(await self.provider.list())
+        return len(self.provider.machines())
 
     async def waiting(self) -> list[str]:
         return [each["metadata"]["name"] for each in await self.objects("Pod") if not each["spec"].get("nodeName")]

@@ -13,6 +13,7 @@ from ocf.nodegroups.decide import Direction, ScalingDecision, decide
 from ocf.nodegroups.model import GroupStatus, NodeGroup, ScaleDownPolicy, assign_nodes
 from ocf.nodegroups.scale_down import Verdict
 from ocf.nodegroups.scale_down.consolidate import Replacement, plan_replacement
+from ocf.nodegroups.selection import Learned
 from ocf.nodegroups.snapshot import ClusterSnapshot, Node
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
 from tests.nodegroups.karpenter.replay import Cluster
@@ -42,7 +43,7 @@ def planned(snapshot: ClusterSnapshot, wanted: NodeGroup, status: GroupStatus | 
         wanted,
         membership=assign_nodes((wanted,), snapshot),
         status=status or GroupStatus(),
-        catalog=CATALOG,
+        learned=Learned(catalog=CATALOG),
         now=NOW,
     )
 
@@ -84,7 +85,9 @@ def test_a_group_keeps_its_fewest_nodes() -> None:
     def plan(fewest: int) -> Replacement | None:
         wanted = owner(min_nodes=fewest)
         membership = assign_nodes((wanted,), snapshot)
-        return plan_replacement(snapshot, wanted, membership=membership, status=GroupStatus(), catalog=catalog, now=NOW)
+        return plan_replacement(
+            snapshot, wanted, membership=membership, status=GroupStatus(), learned=Learned(catalog=catalog), now=NOW
+        )
 
     found = plan(1)
     assert found is not None

@@ -5,7 +5,14 @@ from typing import Any
 from ocf.nodegroups.instance_types import InstanceType, Offering
 from ocf.nodegroups.model import Catalog
 from ocf.nodegroups.packing import NodeTemplate, Packing, group_pods, pending_pods, prepare
-from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates, total_requests, unit_prices
+from ocf.nodegroups.selection import (
+    Learned,
+    cheapest_packing,
+    select_instance_type,
+    templates,
+    total_requests,
+    unit_prices,
+)
 from ocf.nodegroups.selection.look_ahead import look_ahead
 from ocf.nodegroups.snapshot import ClusterSnapshot
 from ocf.objects import Quantity
@@ -29,7 +36,7 @@ def packed(pods: list[dict[str, Any]], *types: InstanceType, most: int = 100, bu
     owner, catalog = group(instance_types=tuple(each.name for each in types), zones=()), Catalog.of(types)
     snapshot = ClusterSnapshot.of(pods=pods)
     state = prepare(snapshot)
-    offers: list[NodeTemplate] = list(templates(owner, select_instance_type(owner, catalog), catalog))
+    offers: list[NodeTemplate] = list(templates(owner, select_instance_type(owner, catalog), Learned(catalog=catalog)))
     demands = group_pods(pending_pods(snapshot), offers[0].node.allocatable)
     prices = unit_prices(offers, total_requests(demands))
     found = look_ahead(state, demands, offers, prices, limits={owner.name: most}, budget=budget)

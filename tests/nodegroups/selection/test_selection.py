@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ocf.nodegroups.instance_types import InstanceType, Offering
 from ocf.nodegroups.model import Catalog
 from ocf.nodegroups.packing import add_nodes, group_pods, pending_pods, prepare, reference_size
-from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
+from ocf.nodegroups.selection import Learned, cheapest_packing, select_instance_type, templates
 from ocf.nodegroups.snapshot import ClusterSnapshot, Resources
 from ocf.objects import Quantity
 from tests.nodegroups.groups import CATALOG, GI, group
@@ -58,7 +58,7 @@ def price(pods: list[dict[str, Any]], types: tuple[str, ...] = ALL, catalog: Cat
     owner = group(instance_types=types, max_nodes=1000)
     snapshot = ClusterSnapshot.of(pods=pods)
     state = prepare(snapshot)
-    offers = templates(owner, select_instance_type(owner, catalog), catalog)
+    offers = templates(owner, select_instance_type(owner, catalog), Learned(catalog=catalog))
     packing = cheapest_packing(state, group_pods(pending_pods(snapshot), reference_size(state, offers)), offers)
     assert not packing.unplaced
     for new in packing.new_nodes:
@@ -101,7 +101,9 @@ def test_the_mix_costs_no_more_than_one_type_and_no_less_than_the_resources(size
 def test_a_state_is_as_before_after_comparing_mixes() -> None:
     snapshot = ClusterSnapshot.of(pods=many(20, cpu="1"))
     state = prepare(snapshot)
-    offers = templates(group(instance_types=ALL), select_instance_type(group(instance_types=ALL), CATALOG), CATALOG)
+    offers = templates(
+        group(instance_types=ALL), select_instance_type(group(instance_types=ALL), CATALOG), Learned(catalog=CATALOG)
+    )
     demands = group_pods(pending_pods(snapshot), Resources(cpu=1000, memory=GI))
     first = cheapest_packing(state, demands, offers)
     assert state.nodes == []
@@ -126,7 +128,7 @@ def test_pods_spread_over_all_topologies_that_new_nodes_can_be_in(key: str, expe
     snapshot = ClusterSnapshot.of(pods=[pod(f"p{number}", topologySpreadConstraints=[rule]) for number in range(4)])
     owner = group(instance_types=ALL, zones=("a", "b"))
     state = prepare(snapshot)
-    offers = templates(owner, select_instance_type(owner, CATALOG), CATALOG)
+    offers = templates(owner, select_instance_type(owner, CATALOG), Learned(catalog=CATALOG))
     demands = group_pods(pending_pods(snapshot), reference_size(state, offers))
     found = cheapest_packing(state, demands, offers)
     assert state.nodes == []

@@ -14,7 +14,7 @@ from ocf.concepts import Clock
 from ocf.controllers.nodegroup.providers.node_manifest import node_manifest
 from ocf.errors import CapacityExhaustedError, MachineNotFoundError, NotFoundError, ProviderRefusedError
 from ocf.nodegroups import InstanceType, Machine, MachineRequest, MachineState
-from ocf.objects import ObjectKey, format_time
+from ocf.objects import Manifest, ObjectKey, format_time
 
 __all__ = ["SimulatedProvider"]
 
@@ -114,6 +114,10 @@ class SimulatedProvider:
 
     async def list(self) -> Sequence[Machine]:
         """Return all machines, sorted by name."""
+        return self.machines()
+
+    def machines(self) -> Sequence[Machine]:
+        """Return the machines that there are, sorted by name."""
         self._forget_deleted()
         return [self._machine(self._records[name]) for name in sorted(self._records)]
 
@@ -153,7 +157,7 @@ class SimulatedProvider:
         """
         listed = await cluster.list("v1", "Node", ListOptions())
         known = {str(node["metadata"]["name"]): node for node in listed.items}
-        machines = {each.name: each for each in await self.list()}
+        machines = {each.name: each for each in self.machines()}
         for name, node in known.items():
             ours = str(node.get("spec", {}).get("providerID", "")).startswith(f"{_SCHEME}://")
             if ours and name not in machines:
@@ -162,8 +166,12 @@ class SimulatedProvider:
             if machine.state is MachineState.RUNNING and name not in known:
                 await self._register(cluster, self._records[name].request)
 
+    def node_of(self, request: MachineRequest) -> Manifest:
+        """Return the Node that a machine registers, without conditions."""
+        return node_manifest(request, self._types[request.instance_type], provider=_SCHEME)
+
     async def _register(self, cluster: Cluster, request: MachineRequest) -> None:
-        node = node_manifest(request, self._types[request.instance_type], provider=_SCHEME)
+        node = self.node_of(request)
         now = format_time(self._clock.now())
         ready = {
             "type": "Ready",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ocf.nodegroups import Catalog, ClusterSnapshot, NodeGroup, decide, select_instance_type
 from ocf.nodegroups.packing import NodeTemplate
-from ocf.nodegroups.selection import templates
+from ocf.nodegroups.selection import Learned, templates
 from ocf.nodegroups.snapshot import PodShape, SnapshotPod
 from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.nodes.machines import NodeKind, kind_of
@@ -90,4 +90,4 @@ class NodeFleet:
 
 
 def _templates(group: NodeGroup, catalog: Catalog) -> tuple[NodeTemplate, ...]:
-    return templates(group, select_instance_type(group, catalog), catalog)
+    return templates(group, select_instance_type(group, catalog), Learned(catalog=catalog))

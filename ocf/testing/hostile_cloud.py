@@ -1,0 +1,111 @@
+"""`HostileCloud`: a simulated cloud that does what real ones do now and then.
+
+Its nodes differ from their types, its answers are lost, and its list of machines is empty, partial or old.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any
+
+from ocf.concepts import Clock
+from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
+from ocf.errors import ProviderUnavailableError
+from ocf.nodegroups import InstanceType, Machine, MachineRequest
+from ocf.objects import Manifest
+
+__all__ = ["HostileCloud", "ListAnswer"]
+
+
+class ListAnswer(Enum):
+    """How the list of machines is answered."""
+
+    TRUE = "true"
+    """With all machines."""
+    EMPTY = "empty"
+    """With none."""
+    PARTIAL = "partial"
+    """Without every second machine."""
+    STALE = "stale"
+    """As the last time that it was answered truly."""
+    FAILS = "fails"
+    """Not at all: the provider is not available."""
+
+
+def _as_is(_: MachineRequest, node: Manifest) -> Manifest:
+    return node
+
+
+class HostileCloud(SimulatedProvider):
+    """A `SimulatedProvider` with the faults of real clouds, for tests of controllers and of safety rules.
+
+    Args:
+        types: The instance types.
+        clock: Gives the time.
+        node: Changes the Node that the machine of a request registers: its size, labels and taints.
+        settings: Settings of `SimulatedProvider`.
+
+    Attributes:
+        answer: How the list of machines is answered from now on.
+        loses: The calls, `create` or `delete`, whose answers are lost from now on, after their effect.
+
+    Example:
+        >>> import asyncio
+        >>> from ocf.nodegroups import Offering
+        >>> from ocf.objects import Quantity
+        >>> from ocf.testing import VirtualClock
+        >>> small = InstanceType("small", {"cpu": Quantity.parse(2)}, offerings=(Offering("fra", 0.02),))
+        >>> cloud = HostileCloud([small], VirtualClock())
+        >>> _ = asyncio.run(cloud.create(MachineRequest("pool-1", "pool", "small")))
+        >>> cloud.answer = ListAnswer.EMPTY
+        >>> asyncio.run(cloud.list())
+        []
+    """
+
+    def __init__(
+        self,
+        types: Iterable[InstanceType],
+        clock: Clock,
+        *,
+        node: Callable[[MachineRequest, Manifest], Manifest] = _as_is,
+        **settings: Any,
+    ) -> None:
+        super().__init__(types, clock, **settings)
+        self.node = node
+        self.answer = ListAnswer.TRUE
+        self.loses: frozenset[str] = frozenset()
+        self._last: Sequence[Machine] = ()
+
+    def node_of(self, request: MachineRequest) -> Manifest:
+        """Return the Node that a machine registers, which may differ from its type."""
+        return self.node(request, super().node_of(request))
+
+    async def create(self, request: MachineRequest) -> Machine:
+        """Create a machine; as `Provider`."""
+        machine = await super().create(request)
+        self._lose("create")
+        return machine
+
+    async def delete(self, machine: Machine) -> None:
+        """Delete a machine; as `Provider`."""
+        await super().delete(machine)
+        self._lose("delete")
+
+    async def list(self) -> Sequence[Machine]:
+        """Return machines, as `answer` says."""
+        machines = await super().list()
+        match self.answer:
+            case ListAnswer.FAILS:
+                raise ProviderUnavailableError("the list of machines is not available")
+            case ListAnswer.EMPTY:
+                return []
+            case ListAnswer.PARTIAL:
+                return machines[::2]
+            case ListAnswer.STALE:
+                return self._last
+            case ListAnswer.TRUE:
+                self._last = machines
+                return machines
+
+    def _lose(self, call: str) -> None:
+        if call in self.loses:
+            raise ProviderUnavailableError(f"the answer of {call} was lost")
