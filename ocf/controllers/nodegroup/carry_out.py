@@ -43,12 +43,18 @@ class GroupWriter:
         self._reporter = reporter
 
     async def carry_out(
-        self, view: ClusterView, plan: NodeGroupPlan, group: GroupObject, *, problem: str, now: datetime
+        self,
+        view: ClusterView,
+        plan: NodeGroupPlan,
+        group: GroupObject,
+        *,
+        problem: tuple[str, str] | None,
+        now: datetime,
     ) -> None:
         """Store the status of a group, then do what was decided about it.
 
         Args:
-            problem: The error of the provider; empty if there was none.
+            problem: Reason and message of what went wrong apart from the decision; None if nothing did.
         """
         spec = group.spec
         assert spec is not None  # noqa: S101 (only valid groups are decided about)

@@ -7,6 +7,7 @@ from typing import Final
 
 from ocf.cluster import Cluster, Subresource
 from ocf.controllers.nodegroup.groups import to_group, to_group_status
+from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.node_model import DrainStatus, VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
@@ -24,7 +25,7 @@ __all__ = ["DrainSteps", "begin", "has_to_drain"]
 _log: Final = logging.getLogger(__name__)
 # The default of `drainTimeout`, for a node whose group is gone.
 _TIMEOUT: Final = timedelta(minutes=10)
-# The other rules are about the moment of the decision (see `_blocked`).
+# The other rules are about the moment of the decision (see `DrainSteps.blocked`).
 _LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe_to_evict", "do_not_disrupt")
 
 
@@ -34,20 +35,23 @@ def begin(status: VPSieNodeStatus, now: datetime) -> VPSieNodeStatus:
     return status.model_copy(update={"phase": "Draining", "drain": drain})
 
 
-def has_to_drain(node: NodeObject, machine: Machine | None, *, joined: bool) -> bool:
+def has_to_drain(node: NodeObject, machine: Machine | None, state: NodeState) -> bool:
     """Return whether the pods of a node have to leave before anything else happens to it.
 
     Args:
         machine: Its machine; None if the provider does not list it.
+        state: The state of its Node.
     """
     drain = node.status.drain
     if node.status.phase not in ("Ready", "Draining") or (not node.ending and drain is None):
         return False
     # Nothing runs on such a node any more, and an eviction would wait for a kubelet that does not answer.
-    if machine is None or machine.state is not MachineState.RUNNING:
+    if state is not NodeState.READY and machine is None:
+        return False
+    if machine is not None and machine.state is not MachineState.RUNNING:
         return False
     # Without a Node there are no pods to evict.
-    if node.ending and not joined:
+    if node.ending and state is NodeState.ABSENT:
         return False
     # Once the node is deleted, only its machine is left.
     return not (node.ending and drain is not None and drain.phase in (DrainPhase.DELETE, DrainPhase.DONE))
@@ -71,6 +75,11 @@ class DrainSteps:
         """Take one step in the drain of a node."""
         if node.status.drain is None:
             await store_node_status(self._cluster, node, begin(node.status, now))
+        # The time of a node that dies in its drain runs on, so that it is replaced when that is up.
+        ready = view.index.state(node.status.node_name) is NodeState.READY
+        since = None if ready else node.status.unready_since or now
+        if since != node.status.unready_since:
+            await store_node_status(self._cluster, node, node.status.model_copy(update={"unready_since": since}))
         stored = node.status.drain
         assert stored is not None  # noqa: S101 (begun above)
         name = node.status.node_name
@@ -83,7 +92,7 @@ class DrainSteps:
             pods=snapshot.pods_on(name),
             refused=self._refused.get(node.uid, {}),
             # A user who deletes a node means it.
-            blocked=None if node.ending else self._blocked(snapshot, name, group, now),
+            blocked=None if node.ending else self.blocked(snapshot, name, group, now),
         )
         step = next_step(drain, observed, now, DrainSettings(deadline=_deadline(group)))
         # A node that is being deleted cannot go back to work.
@@ -170,12 +179,11 @@ class DrainSteps:
             return error.message
         return ""
 
-    def _blocked(
-        self, snapshot: ClusterSnapshot, name: str, group: GroupObject | None, now: datetime
-    ) -> Blocked | None:
-        """Return the safety rule that a node in a drain has begun to violate.
+    def blocked(self, snapshot: ClusterSnapshot, name: str, group: GroupObject | None, now: datetime) -> Blocked | None:
+        """Return the safety rule that keeps a node in a drain, or a node that is not ready.
 
-        The number of nodes, cooldowns and places for pods were checked before; evictions heed disruption budgets.
+        The number of nodes, cooldowns and places for pods are about the moment of a decision; evictions heed disruption
+        budgets, and a node that is not ready disrupts its pods already.
         """
         node = snapshot.nodes.get(name)
         if node is None or group is None or group.spec is None or group.ending:

@@ -59,7 +59,7 @@ def next_status(
     decided: GroupDecision,
     *,
     ready: int,
-    problem: str = "",
+    problem: tuple[str, str] | None = None,
     messages: Mapping[str, str],
     now: datetime,
 ) -> NodeGroupStatus:
@@ -67,7 +67,7 @@ def next_status(
 
     Args:
         ready: How many of its nodes are ready, and not on their way out.
-        problem: The error of the provider; empty if there was none.
+        problem: Reason and message of what went wrong apart from the decision; None if nothing did.
     """
     after, stored = decided.after, group.status
     current = decided.scale_up.current - len(decided.removals)
@@ -122,7 +122,11 @@ def failed_status(
 
 
 def _conditions(
-    status: NodeGroupStatus, spec: NodeGroupSpec, decided: GroupDecision, problem: str, now: datetime
+    status: NodeGroupStatus,
+    spec: NodeGroupSpec,
+    decided: GroupDecision,
+    problem: tuple[str, str] | None,
+    now: datetime,
 ) -> dict[str, tuple[str, str, str]]:
     current, desired, ready = status.current_nodes, status.desired_nodes, status.ready_nodes
     counted = f"{ready} of {desired} nodes are ready"
@@ -140,7 +144,7 @@ def _conditions(
     if decided.add or ready < current or current < desired:
         found["Scaling"] = (_True, "ScalingUp", counted)
     if problem:
-        found["Error"] = (_True, "ProviderError", shortened(problem))
+        found["Error"] = (_True, problem[0], shortened(problem[1]))
     elif refusals := [each for each in status.backoffs or () if now < each.until]:
         refused = "; ".join(f"{each.instance_type}: {each.message}" for each in refusals)
         found["Error"] = (_True, "NodeProvisioningFailed", shortened(refused))

@@ -20,6 +20,9 @@ __all__ = ["Action", "NodeState", "Observation", "Step", "accepted", "advance", 
 
 # Longer than a request may take (30 s at VPSie). A machine that is listed even later is found by no request.
 _LOST_ANSWER: Final = timedelta(minutes=1)
+# One list may be empty, old or partial: a machine is lost only if it is missing for as long.
+_UNLISTED: Final = timedelta(minutes=1)
+_GONE: Final = "the machine was deleted, but not by this controller"
 
 
 class Action(Enum):
@@ -51,8 +54,7 @@ class Observation:
         machines: Ids of all machines that the provider lists.
         keeps_names: Whether the provider lists a machine by the name of its request at once, so that a machine that is
             not listed does not exist.
-        repair: Whether a node that has not been ready for long may be replaced; False while so many nodes are not ready
-            that the nodes are hardly the cause.
+        repair: Whether a node that has not been ready for long may be replaced now.
     """
 
     machine: Machine | None
@@ -89,6 +91,7 @@ def advance(
         >>> step.status.phase, step.action
         ('Provisioning', <Action.CREATE: 'create the machine'>)
     """
+    status = _listed(status, observed, now)
     if observed.ending:
         return _terminate(status, observed, now, boot_timeout)
     match status.phase:
@@ -114,6 +117,18 @@ def failed(status: VPSieNodeStatus, problem: str, now: datetime) -> VPSieNodeSta
     return _with(status, phase="Failed", last_error=problem, failed_at=now)
 
 
+def _listed(status: VPSieNodeStatus, observed: Observation, now: datetime) -> VPSieNodeStatus:
+    """Return the status with the time since when a known machine is not listed."""
+    if observed.machine is not None:
+        return status if status.unlisted_since is None else _with(status, unlisted_since=None)
+    known = status.machine_id or status.running_at is not None or status.ready_at is not None
+    return _with(status, unlisted_since=now) if known and status.unlisted_since is None else status
+
+
+def _is_lost(status: VPSieNodeStatus, now: datetime) -> bool:
+    return status.unlisted_since is not None and now - status.unlisted_since >= _UNLISTED
+
+
 def _request(status: VPSieNodeStatus, observed: Observation, now: datetime) -> Step:
     # Where machines have no names, a new one is found as the one that did not exist before.
     existing = None if observed.keeps_names else sorted(observed.machines)
@@ -132,7 +147,7 @@ def _boot(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_ti
         return Step(ready, Action.CONFIGURE)
     machine = observed.machine
     if machine is None:
-        return Step(status, Action.FIND if _may_appear(status, observed, now) else Action.CREATE)
+        return Step(status, _missing(status, observed, now))
     if status.phase == "Joining":
         return _joining(status, observed, now)
     known = _with(status, machine_id=machine.id or status.machine_id, accepted_at=status.accepted_at or now)
@@ -149,11 +164,19 @@ def _boot_problem(status: VPSieNodeStatus, observed: Observation, now: datetime,
     if machine is not None and machine.state is MachineState.DELETING:
         return "the machine was deleted while it booted"
     # One that never ran may just not be listed yet; one that did is gone.
-    if machine is None and status.running_at is not None:
+    if machine is None and status.running_at is not None and _is_lost(status, now):
         return "the provider does not list the machine any more"
     if not _is_ready(observed) and now - (status.requested_at or now) >= boot_timeout:
         return f"the node was not ready within {format_duration(boot_timeout)} after its request"
     return ""
+
+
+def _missing(status: VPSieNodeStatus, observed: Observation, now: datetime) -> Action:
+    """Return what to do while the machine of a node that boots is not listed."""
+    # One that ran is not requested again: the list may be wrong for a moment.
+    if status.running_at is not None:
+        return Action.NONE
+    return Action.FIND if _may_appear(status, observed, now) else Action.CREATE
 
 
 def _is_ready(observed: Observation) -> bool:
@@ -178,7 +201,7 @@ def _joining(status: VPSieNodeStatus, observed: Observation, now: datetime) -> S
 
 
 def _run(status: VPSieNodeStatus, observed: Observation, now: datetime, timeout: timedelta) -> Step:
-    if problem := _machine_problem(status, observed.machine):
+    if problem := _machine_problem(status, observed, now):
         return Step(failed(status, problem, now))
     if observed.node is NodeState.READY:
         return Step(status if status.unready_since is None else _with(status, unready_since=None))
@@ -190,10 +213,13 @@ def _run(status: VPSieNodeStatus, observed: Observation, now: datetime, timeout:
     return Step(status)
 
 
-def _machine_problem(status: VPSieNodeStatus, machine: Machine | None) -> str:
-    # Only here, where no deletion was requested, does a missing machine mean a loss.
-    if machine is None or machine.state is MachineState.DELETING:
-        return "the machine was deleted, but not by this controller"
+def _machine_problem(status: VPSieNodeStatus, observed: Observation, now: datetime) -> str:
+    machine = observed.machine
+    # Only here, where no deletion was requested, does a missing machine mean a loss; not while its kubelet reports.
+    if machine is None:
+        return _GONE if observed.node is not NodeState.READY and _is_lost(status, now) else ""
+    if machine.state is MachineState.DELETING:
+        return _GONE
     if machine.state is MachineState.FAILED:
         return machine.problem or "the machine failed"
     if status.machine_id and machine.id != status.machine_id:
@@ -203,6 +229,9 @@ def _machine_problem(status: VPSieNodeStatus, machine: Machine | None) -> str:
 
 def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
     # The finalizer goes last: as long as a machine may exist, only this object knows of it and of its cost.
+    if observed.machine is None and _may_be_there(status, now):
+        # By its id, whatever the list says; the object is kept until the list has said so for a while.
+        return Step(status, Action.DELETE_MACHINE)
     if observed.machine is None and not _may_still_appear(status, observed, now, boot_timeout):
         return Step(status, Action.REMOVE)
     terminating = _with(status, phase="Terminating", terminating_at=status.terminating_at or now)
@@ -211,6 +240,11 @@ def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, bo
     found = _with(terminating, machine_id=observed.machine.id or status.machine_id)
     deleting = observed.machine.state is MachineState.DELETING
     return Step(found, Action.NONE if deleting else Action.DELETE_MACHINE)
+
+
+def _may_be_there(status: VPSieNodeStatus, now: datetime) -> bool:
+    """Return whether a machine that is not listed may exist nevertheless: its deletion was never requested."""
+    return bool(status.machine_id) and status.terminating_at is None and not _is_lost(status, now)
 
 
 def _may_still_appear(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> bool:

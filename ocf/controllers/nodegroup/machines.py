@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from ocf.cluster import Cluster
@@ -13,7 +13,9 @@ from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import FINALIZER, MEMBER_LABEL, NodeObject, member_value
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
+from ocf.controllers.nodegroup.repair import boot_timeout
 from ocf.controllers.nodegroup.reporter import Reporter
+from ocf.controllers.nodegroup.texts import shortened
 from ocf.controllers.nodegroup.writes import (
     add_finalizer,
     delete_object,
@@ -28,17 +30,14 @@ from ocf.errors import (
     ProviderError,
     ProviderRefusedError,
 )
-from ocf.nodegroups import Machine, MachineRequest, Provider
+from ocf.nodegroups import Machine, MachineRequest, MachineState, Provider
 from ocf.objects import Manifest
-from ocf.objects.durations import parse_duration
 
 __all__ = ["MachineSteps"]
 
 _log: Final = logging.getLogger(__name__)
 # As many requests at once as the cluster autoscaler has deletions in flight; providers limit the rate of their clients.
 _PARALLEL: Final = 10
-# The default of `bootTimeout`, for a node whose group is gone.
-_BOOT_TIMEOUT: Final = timedelta(minutes=15)
 
 
 class MachineSteps:
@@ -100,16 +99,15 @@ class MachineSteps:
             ending=node.ending,
             machines=current.ids,
             keeps_names=self._provider.keeps_names,
-            repair=current.repair,
+            repair=node.uid not in current.held,
         )
-        step = advance(before, observed, current.now, boot_timeout=_boot_timeout(current.view, node))
+        group = current.view.groups.get(node.group)
+        step = advance(before, observed, current.now, boot_timeout=boot_timeout(group))
         # The one action before its status: stored first, a crash would leave the Node without its taints for good.
         if step.action is Action.CONFIGURE:
             await self._configure(current, node, name)
         await self._store(current, node, step.status)
-        if before.ready_at is None and step.status.ready_at is not None and before.requested_at is not None:
-            seconds = (current.now - before.requested_at).total_seconds()
-            self._reporter.monitor.observe("node_provisioning_duration_seconds", node.group, seconds=seconds)
+        self._report(current, node, before)
         try:
             await self._act(current, node, step.action, machine, retried=before.requested_at is not None)
         except ProviderError as error:
@@ -117,6 +115,24 @@ class MachineSteps:
             if step.status.last_error != str(error) and not isinstance(error, MachineNotFoundError):
                 await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
             raise
+
+    def _report(self, current: NodeGroupContext, node: NodeObject, before: VPSieNodeStatus) -> None:
+        """Report what a step has changed: each change once."""
+        status, group = node.status, current.view.groups.get(node.group)
+        if before.ready_at is None and status.ready_at is not None and before.requested_at is not None:
+            seconds = (current.now - before.requested_at).total_seconds()
+            self._reporter.monitor.observe("node_provisioning_duration_seconds", node.group, seconds=seconds)
+        if status.phase == "Failed" and before.phase != "Failed" and status.ready_at is not None:
+            self._reporter.monitor.count("scale_down", node.group)
+            note = f"remove node {status.node_name}: {status.last_error}"
+            self._reporter.event(group, "ScalingDown", note, node=node)
+        held = current.held.get(node.uid)
+        if held and status.last_error != before.last_error:
+            self._reporter.monitor.count("scale_down_blocked", node.group, "repair")
+            self._reporter.event(group, "ScaleDownBlocked", f"node {status.node_name}: {status.last_error}", node=node)
+        if status.unlisted_since is not None and status.unlisted_since < current.now and not node.leaving:
+            note = f"the provider does not list the machine of node {node.node_name}"
+            current.problems.setdefault(node.group, note)
 
     async def _reject(self, current: NodeGroupContext, node: NodeObject) -> None:
         """Show once on an object that its Node belongs to another one, and let it go without that Node."""
@@ -130,6 +146,8 @@ class MachineSteps:
 
     async def _store(self, current: NodeGroupContext, node: NodeObject, status: VPSieNodeStatus) -> None:
         before = node.status
+        if held := current.held.get(node.uid):
+            status = status.model_copy(update={"last_error": shortened(f"the node is not ready, and stays: {held}")})
         await store_node_status(self._cluster, node, status)
         if status.node_name != before.node_name:
             current.claim(node, before.node_name or node.name)
@@ -146,8 +164,10 @@ class MachineSteps:
                 except MachineNotFoundError:
                     return
                 await store_node_status(self._cluster, node, accepted(node.status, found, current.now))
-            case Action.DELETE_MACHINE if machine is not None:
-                await self._provider.delete(machine)
+            case Action.DELETE_MACHINE:
+                name = node.name if self._provider.keeps_names else ""
+                known = Machine(node.status.machine_id, MachineState.DELETING, name=name)
+                await self._provider.delete(machine or known)
             case Action.REMOVE:
                 await self._remove(current, node)
             case _:
@@ -244,13 +264,6 @@ def _wanted(view: ClusterView, node: NodeObject) -> tuple[dict[str, str], list[M
         for each in group.spec.taints or ()
     ]
     return {**(group.spec.labels or {}), **labels}, taints
-
-
-def _boot_timeout(view: ClusterView, node: NodeObject) -> timedelta:
-    group = view.groups.get(node.group)
-    if group is None or group.spec is None:
-        return _BOOT_TIMEOUT
-    return parse_duration(group.spec.scale_up_policy.boot_timeout)
 
 
 def _ending(manifest: Manifest, now: datetime) -> Manifest:

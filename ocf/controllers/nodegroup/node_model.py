@@ -60,6 +60,9 @@ class VPSieNodeStatus(Section):
     unready_since: Time | None = Field(
         default=None, description="Since when its Node is missing or not ready; only once it was ready."
     )
+    unlisted_since: Time | None = Field(
+        default=None, description="Since when the provider does not list its machine; only once the machine was known."
+    )
     failed_at: Time | None = Field(default=None, description="When it failed.")
     drain: DrainStatus | None = Field(default=None, description="Its drain; absent if it is not being drained.")
     terminating_at: Time | None = Field(default=None, description="When the deletion of its machine began.")

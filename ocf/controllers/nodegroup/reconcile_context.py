@@ -1,6 +1,6 @@
 """What one reconcile knows about machines and their Nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +16,7 @@ class NodeGroupContext:
     """What one reconcile knows about machines.
 
     Args:
-        repair: Whether nodes that have not been ready for long may be replaced.
+        held: Why nodes stay that have not been ready for too long, by the uid of their object.
         problems: The errors of the provider, by the name of the group; filled by the steps.
         failures: The nodes that could not be handled because of the API server; filled by the steps.
     """
@@ -24,7 +24,7 @@ class NodeGroupContext:
     view: ClusterView
     machines: Sequence[Machine]
     now: datetime
-    repair: bool = True
+    held: Mapping[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     ids: frozenset[str] = field(init=False)

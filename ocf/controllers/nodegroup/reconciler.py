@@ -24,10 +24,11 @@ from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.orphans import Orphans
 from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
+from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
 from ocf.errors import ApiError, ProviderError
-from ocf.nodegroups import Catalog, Provider
+from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Provider
 from ocf.nodegroups.scale_down import is_sick
 
 __all__ = ["Reconciler"]
@@ -77,6 +78,7 @@ class Reconciler:
         view = await self._reader.read(self._cluster)
         problems: dict[str, str] = {}
         failures: list[str] = []
+        held: Mapping[str, str] = {}
         try:
             # One list per reconcile, and all or nothing: on a part of it, missing machines would look lost.
             machines = await self._provider.list()
@@ -88,14 +90,15 @@ class Reconciler:
         if not self._options.dry_run:
             current = NodeGroupContext(view=view, machines=machines, now=now)
             await self._step_machines(current)
-            problems, failures = current.problems, current.failures
+            problems, failures, held = current.problems, current.failures, current.held
         plan = make_plan(view, self._catalog, now, self._options.rules)
         self._options.report(plan)
         if not self._options.dry_run:
             await self._reject_invalid(view, now)
             for group in plan.groups:
                 found = view.groups[group]
-                step = self._writer.carry_out(view, plan, found, problem=problems.get(group, ""), now=now)
+                problem = _problem(view, group, problems, held)
+                step = self._writer.carry_out(view, plan, found, problem=problem, now=now)
                 await self._safely(found.name, step, failures)
             await self._orphans.check(view, machines)
         self._measure(view, plan)
@@ -116,21 +119,21 @@ class Reconciler:
                 await self._safely(group.name, self._end_group(view, group), current.failures)
         keeps_names = self._provider.keeps_names
         nodes = list(view.nodes.values())
+        snapshot = view.snapshot(self._catalog) if any(map(_is_leaving_or_unready, nodes)) else None
+        if snapshot is not None:
+            current.held = self._held(view, snapshot, current.now)
         # Nodes in a drain take no step of their life, so that no machine is deleted under pods that are being evicted.
         draining = [
             node
             for node in nodes
             if not node.problems
+            and not self._is_given_up(current, node)
             and has_to_drain(
                 node,
                 current.machine_of(node, keeps_names=keeps_names),
-                joined=node.status.node_name in view.index.by_name,
+                view.index.state(node.status.node_name),
             )
         ]
-        snapshot = view.snapshot(self._catalog) if draining or any(_is_unready(node) for node in nodes) else None
-        # Nodes that are not ready all at once mostly have a common cause, such as the network, that replacing does not
-        # cure.
-        current.repair = snapshot is None or not is_sick(snapshot)
         self._drains.keep(draining)
         for node in draining:
             assert snapshot is not None  # noqa: S101 (made for drains)
@@ -142,6 +145,20 @@ class Reconciler:
             # Those of other groups are deleted once their failure is counted (see `carry_out`).
             if node.status.phase == "Failed" and not node.ending and not _is_decided(view, node):
                 await self._safely(node.name, delete_object(self._cluster, node.manifest), current.failures)
+
+    def _held(self, view: ClusterView, snapshot: ClusterSnapshot, now: datetime) -> dict[str, str]:
+        """Return why nodes stay that have not been ready for too long."""
+
+        def blocked(node: NodeObject) -> Blocked | None:
+            return self._drains.blocked(snapshot, node.status.node_name, view.groups.get(node.group), now)
+
+        return held_nodes(view, now, sick=is_sick(snapshot), blocked=blocked)
+
+    @staticmethod
+    def _is_given_up(current: NodeGroupContext, node: NodeObject) -> bool:
+        """Return whether a node in a drain is replaced without its end, as it has not been ready for too long."""
+        group = current.view.groups.get(node.group)
+        return not node.ending and node.uid not in current.held and is_overdue(node, group, current.now)
 
     async def _end_group(self, view: ClusterView, group: GroupObject) -> None:
         """Delete the nodes of a group that is being deleted, then let it go."""
@@ -212,8 +229,22 @@ def _total(sizes: Mapping[str, GroupSize]) -> SpanAttributes:
     }
 
 
+def _problem(
+    view: ClusterView, group: str, problems: Mapping[str, str], held: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Return reason and message of what went wrong in a group: at the provider, or with nodes that are not ready."""
+    if group in problems:
+        return "ProviderError", problems[group]
+    texts = [f"node {node.node_name}: {held[node.uid]}" for node in view.nodes_of(group) if node.uid in held]
+    return ("NodesNotReady", "; ".join(texts)) if texts else None
+
+
 def _is_unready(node: NodeObject) -> bool:
     return node.status.unready_since is not None
+
+
+def _is_leaving_or_unready(node: NodeObject) -> bool:
+    return node.leaving or _is_unready(node)
 
 
 def _is_decided(view: ClusterView, node: NodeObject) -> bool:

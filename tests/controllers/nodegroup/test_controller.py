@@ -145,10 +145,10 @@ def test_a_machine_that_disappears_is_replaced_and_its_node_is_deleted(env: Env)
         await env.tick(5)
         (first,) = await env.nodes()
         env.provider.interrupt(first)
-        await env.controller.reconcile()
-        await env.controller.reconcile()
-        assert await env.nodes() == []
-        await env.tick(6)
+        await env.tick(2)
+        # One list may be wrong: it is lost a minute later, with its Node gone as well.
+        assert await env.phases() == ["Ready"]
+        await env.tick(8)
         (second,) = await env.nodes()
         assert first != second
         assert await env.waiting() == []

@@ -19,6 +19,7 @@ DELETING = replace(PENDING, state=MachineState.DELETING)
 FAILED = replace(PENDING, state=MachineState.FAILED, problem="no disk")
 
 NOTHING = Observation(None)
+UNLISTED: dict[str, Any] = {"machine_id": "m-1", "unlisted_since": NOW - timedelta(minutes=1)}
 UNNAMED = Observation(None, keeps_names=False)
 
 
@@ -79,13 +80,13 @@ def test_a_machine_boots_joins_and_becomes_ready() -> None:
             status("Joining", 15, running_at=NOW), Observation(RUNNING), "not ready within 15m0s", id="does not join"
         ),
         pytest.param(
-            status("Joining", running_at=NOW), NOTHING, "does not list the machine any more", id="gone while joining"
+            status("Joining", running_at=NOW, **UNLISTED), NOTHING, "does not list the machine", id="gone while joining"
         ),
-        pytest.param(status("Ready"), NOTHING, "not by this controller", id="gone while ready"),
+        pytest.param(status("Ready", **UNLISTED), NOTHING, "not by this controller", id="gone while ready"),
         pytest.param(status("Ready"), Observation(DELETING), "not by this controller", id="being deleted while ready"),
         pytest.param(status("Ready"), Observation(FAILED), "no disk", id="failed while ready"),
         pytest.param(status("Ready", machine_id="m-0"), Observation(RUNNING), "replaced by m-1", id="replaced"),
-        pytest.param(status("Draining"), NOTHING, "not by this controller", id="gone while drained"),
+        pytest.param(status("Draining", **UNLISTED), NOTHING, "not by this controller", id="gone while drained"),
     ],
 )
 def test_a_node_fails_with_the_reason(stored: VPSieNodeStatus, observed: Observation, problem: str) -> None:
@@ -116,13 +117,38 @@ def test_a_node_without_a_machine_is_an_earlier_one_of_the_same_name() -> None:
         pytest.param(status("Ready", machine_id="m-1"), Observation(RUNNING), Action.DELETE_MACHINE, id="runs"),
         pytest.param(status("Failed", machine_id="m-1"), Observation(FAILED), Action.DELETE_MACHINE, id="failed"),
         pytest.param(status("Terminating", machine_id="m-1"), Observation(DELETING), Action.NONE, id="being deleted"),
-        pytest.param(status("Terminating", machine_id="m-1"), UNNAMED, Action.REMOVE, id="deleted"),
+        pytest.param(status("Terminating", machine_id="m-1", terminating_at=NOW), UNNAMED, Action.REMOVE, id="deleted"),
+        pytest.param(status("Ready", machine_id="m-1"), NOTHING, Action.DELETE_MACHINE, id="not listed for a moment"),
+        pytest.param(status("Failed", **UNLISTED), NOTHING, Action.REMOVE, id="lost"),
     ],
 )
 def test_a_deleted_node_is_removed_when_its_machine_is_gone(
     stored: VPSieNodeStatus, observed: Observation, action: Action
 ) -> None:
     assert advance(stored, replace(observed, ending=True), NOW).action is action
+
+
+@pytest.mark.parametrize("phase", ["Ready", "Draining"])
+@pytest.mark.parametrize(
+    ("minutes", "node", "kept"),
+    [
+        # https://github.com/kubernetes-sigs/karpenter/issues/1100
+        pytest.param(0, NodeState.READY, True, id="for a moment, ready"),
+        pytest.param(0, NodeState.NOT_READY, True, id="for a moment, not ready"),
+        pytest.param(60, NodeState.READY, True, id="for long, ready"),
+        pytest.param(60, NodeState.NOT_READY, False, id="for long, not ready"),
+        pytest.param(60, NodeState.ABSENT, False, id="for long, without a Node"),
+    ],
+)
+def test_a_machine_that_is_not_listed_is_lost_once_its_node_does_not_report_either(
+    phase: str, minutes: int, node: NodeState, kept: bool
+) -> None:
+    since = NOW - timedelta(minutes=minutes) if minutes else None
+    stored = status(phase, running_at=NOW, machine_id="m-1", unlisted_since=since)
+    step = advance(stored, Observation(None, node, "n-1"), NOW)
+    assert (step.status.phase == phase, step.action) == (kept, Action.NONE)
+    assert step.status.unlisted_since == (since or NOW)
+    assert advance(step.status, Observation(RUNNING, node, "n-1"), NOW).status.unlisted_since is None
 
 
 MACHINES = st.sampled_from([None, PENDING, RUNNING, DELETING, FAILED])
