@@ -4,6 +4,8 @@ An apply that does not match the schema, and a strategic merge patch that contra
 no reason. A retry does not help, so these answers are recognized by the beginning of their message: nothing else
 identifies them. The same holds for an object that is too large for etcd.
 
+An impersonation that is refused names the request, and not the user, since Kubernetes 1.36.
+
 A create in a namespace that is being deleted is answered with 403, and with a cause that nothing else has.
 
 A rejection of an object quotes the values that it rejects, and a webhook or a policy may quote any value. If one may be
@@ -13,9 +15,10 @@ that of a Secret, only the field and the kind of the problem are kept.
 import re
 from typing import Final
 
-from ocf.errors import ApiError, BadRequestError, InvalidError, StatusCause
+from ocf.cluster.impersonation import Impersonation
+from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError, StatusCause
 
-__all__ = ["as_client_error", "is_definition_ending", "is_namespace_ending", "without_values"]
+__all__ = ["as_client_error", "as_impersonation_error", "is_definition_ending", "is_namespace_ending", "without_values"]
 
 _INTERNAL: Final = 500
 _DEFINITION_ENDING: Final = "not allowed while custom resource definition is terminating"
@@ -68,6 +71,42 @@ def _in_order(message: str) -> str:
     """
     head, lists, problems = message.partition("errors:\n")
     return f"{head}{lists}{chr(10).join(sorted(problems.splitlines()))}" if lists else message
+
+
+# Since the feature gate ConstrainedImpersonation (https://kep.k8s.io/5284), the API server asks first for a right to act
+# as the user in this one way, and answers with that question also where it has asked for the verb impersonate then.
+_CONSTRAINED: Final = re.compile(r': (User "(?:[^"\\]|\\.)*" cannot )impersonate-on:\S+ ')
+
+
+def as_impersonation_error(error: ApiError, user: Impersonation | None) -> ApiError:
+    """Return the refusal of an impersonation with the right that is missing, as API servers before 1.36 word it.
+
+    Args:
+        user: The user as whom the request was made; None for the user who authenticates.
+
+    Returns:
+        For such a refusal a `ForbiddenError` that names the user; every other error unchanged.
+
+    Example:
+        >>> refused = ForbiddenError(
+        ...     'pods is forbidden: User "op" cannot impersonate-on:user-info:list resource "pods" in API group "" at'
+        ...     ' the cluster scope'
+        ... )
+        >>> as_impersonation_error(refused, Impersonation("jane")).message
+        'users "jane" is forbidden: User "op" cannot impersonate resource "users" in API group "" at the cluster scope'
+    """
+    found = _CONSTRAINED.search(error.message) if isinstance(error, ForbiddenError) and user is not None else None
+    if found is None or user is None:
+        return error
+    account, plural = user.account, "serviceaccounts" if user.account else "users"
+    where = f'in the namespace "{account.namespace}"' if account else "at the cluster scope"
+    name = account.name if account else user.user
+    text = f'{plural} "{name}" is forbidden: {found[1]}impersonate resource "{plural}" in API group "" {where}'
+    attributes = [*(f'group "{group}"' for group in user.groups), *(["the uid"] if user.uid else []), *user.extra]
+    if attributes:
+        # The answer does not say which of them is the reason.
+        text = f"{text}, or not with {', '.join(attributes)}"
+    return ForbiddenError(text, code=error.code, reason=error.reason)
 
 
 def is_namespace_ending(error: BaseException | None) -> bool:

@@ -3,8 +3,18 @@
 import pytest
 
 from ocf.cluster.client.responses import status_error
-from ocf.cluster.server_errors import as_client_error, without_values
-from ocf.errors import ApiError, BadRequestError, ConflictError, InvalidError, ServerError, StatusCause, api_error
+from ocf.cluster.impersonation import Impersonation
+from ocf.cluster.server_errors import as_client_error, as_impersonation_error, without_values
+from ocf.errors import (
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    ServerError,
+    StatusCause,
+    api_error,
+)
 from ocf_server import EmbeddedCluster
 
 UNFITTING = (
@@ -168,3 +178,57 @@ def test_an_object_that_is_too_large_for_etcd_is_a_client_error(message: str) ->
     """As a 1.36 API server answers to an object of 1.6 and of 2.5 MB."""
     error = as_client_error(api_error(message, code=500))
     assert (type(error), error.code, error.reason) == (BadRequestError, 500, "RequestEntityTooLarge")
+
+
+# As a 1.36 API server answers, whichever of the rights to impersonate is missing.
+CONSTRAINED = (
+    'configmaps "settings" is forbidden: User "op" cannot impersonate-on:serviceaccount:get resource "configmaps" in API'
+    ' group "" in the namespace "shop"'
+)
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        pytest.param(
+            Impersonation("system:serviceaccount:town:deployer"),
+            'serviceaccounts "deployer" is forbidden: User "op" cannot impersonate resource "serviceaccounts" in API'
+            ' group "" in the namespace "town"',
+            id="an account",
+        ),
+        pytest.param(
+            Impersonation("jane"),
+            'users "jane" is forbidden: User "op" cannot impersonate resource "users" in API group "" at the cluster'
+            " scope",
+            id="a user",
+        ),
+        pytest.param(
+            Impersonation("jane", "7", ("dev",), {"scopes": ("view",)}),
+            'users "jane" is forbidden: User "op" cannot impersonate resource "users" in API group "" at the cluster'
+            ' scope, or not with group "dev", the uid, scopes',
+            id="any of several attributes",
+        ),
+    ],
+)
+def test_a_refused_impersonation_names_the_user(user: Impersonation, message: str) -> None:
+    """And so the rule of a generated role, which has the verb for all releases."""
+    error = as_impersonation_error(api_error(CONSTRAINED, code=403, reason="Forbidden"), user)
+    assert (type(error), error.message, error.code, error.reason) == (ForbiddenError, message, 403, "Forbidden")
+    assert '"verbs": ["impersonate"]}' in str(error)
+
+
+@pytest.mark.parametrize(
+    ("message", "user"),
+    [
+        pytest.param(CONSTRAINED, None, id="of the user who authenticates"),
+        pytest.param(
+            'configmaps "a" is forbidden: User "jane" cannot get resource "configmaps" in API group "" at the cluster'
+            " scope",
+            Impersonation("jane"),
+            id="of what the other user wants to do",
+        ),
+    ],
+)
+def test_another_refusal_stays_as_it_is(message: str, user: Impersonation | None) -> None:
+    error = api_error(message, code=403, reason="Forbidden")
+    assert as_impersonation_error(error, user) is error

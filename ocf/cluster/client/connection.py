@@ -41,6 +41,7 @@ from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.tls import TlsContexts
 from ocf.cluster.request_purpose import Purpose, current_purpose
+from ocf.cluster.server_errors import as_impersonation_error
 from ocf.concepts.open_files import open_files_hint
 from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
 from ocf.errors import ApiError, ConfigError, ManifestError, ServerError, api_error
@@ -205,7 +206,8 @@ class Connection:
             if answer.status in _REDIRECT:
                 raise _redirected(request, answer)
             body = await _body(answer, _MAX_ERROR_BYTES, request_line=str(request))
-            raise answer_error(answer.status, answer.headers, body, request_line=str(request))
+            refusal = answer_error(answer.status, answer.headers, body, request_line=str(request))
+            raise as_impersonation_error(refusal, request.user or self._config.impersonate)
 
     async def _credential(self, request: HttpRequest) -> Credential:
         try:

@@ -327,3 +327,100 @@ class TestRoles:
                 "verbs": ["get", "update"],
             },
         ]
+
+
+def impersonations(found: frozenset[PolicyRule]) -> set[PolicyRule]:
+    return {one for one in found if one.verb == "impersonate"}
+
+
+def on_account(name: str = "", namespace: str = "") -> PolicyRule:
+    return PolicyRule("", "serviceaccounts", "impersonate", name, namespace=namespace)
+
+
+def anywhere(group: str, resource: str, name: str) -> PolicyRule:
+    return PolicyRule(group, resource, "impersonate", name, namespaced=False)
+
+
+class TestActingAsAnotherUser:
+    """The operator needs the right to act as the user, and what the user does is for the user's own roles."""
+
+    @pytest.mark.parametrize(
+        ("user", "more", "fixed", "wanted"),
+        [
+            pytest.param(
+                ServiceAccount("deployer", "town"), {}, False, {on_account()}, id="an account beside the objects"
+            ),
+            pytest.param(
+                ServiceAccount("deployer", "town"), {}, True, {on_account("deployer")}, id="the same with fixed names"
+            ),
+            pytest.param(
+                ServiceAccount("deployer", "ops"), {}, False, {on_account("deployer", "ops")}, id="one elsewhere"
+            ),
+            pytest.param(
+                "system:serviceaccount:ops:deployer", {}, False, {on_account("deployer", "ops")}, id="by its user name"
+            ),
+            pytest.param("jane", {}, False, {anywhere("", "users", "jane")}, id="a user"),
+            pytest.param(
+                "jane",
+                {"groups": ["dev", "ops"], "uid": "7", "extra": {"Scopes": ["view", "edit"]}},
+                False,
+                {
+                    anywhere("", "users", "jane"),
+                    anywhere("", "groups", "dev"),
+                    anywhere("", "groups", "ops"),
+                    anywhere("authentication.k8s.io", "uids", "7"),
+                    anywhere("authentication.k8s.io", "userextras/scopes", "view"),
+                    anywhere("authentication.k8s.io", "userextras/scopes", "edit"),
+                },
+                id="with all attributes",
+            ),
+        ],
+    )
+    def test_only_what_is_named_may_be_impersonated(
+        self, user: str | ServiceAccount, more: dict[str, Any], fixed: bool, wanted: set[PolicyRule]
+    ) -> None:
+        """Which account an owner names is not known before, as its namespace may be that of any owner."""
+        found = of(of_settings().acting_as(user, **more).build(), fixed=fixed)
+        assert impersonations(found) == wanted
+
+    @pytest.mark.parametrize(
+        ("cached", "wanted"),
+        [
+            pytest.param(True, {"get", "list", "watch"}, id="read from a cache"),
+            pytest.param(False, set(), id="read as the user"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "built",
+        [
+            pytest.param(of_settings(), id="managed"),
+            pytest.param(of_settings(gated_by=BooleanGate(True)), id="gated"),
+            pytest.param(of_settings(orphan_when=True), id="orphaned"),
+            pytest.param(of_settings(unowned=True, delete_with_owner=True), id="a copy"),
+            pytest.param(of_settings(writes="update-only"), id="only updated"),
+            pytest.param(of_settings().with_prune(kinds=[("v1", "ConfigMap")]), id="pruned"),
+        ],
+    )
+    def test_nothing_else_is_granted(self, built: component.Builder, cached: bool, wanted: set[str]) -> None:
+        found = of(built.acting_as(ServiceAccount("deployer", "town")).build(), cached=cached, enforced=True)
+        assert verbs(found, "configmaps") == wanted
+        assert {"get", "list", "watch"} <= verbs(found, "shops")
+
+    def test_other_components_keep_their_privileges(self) -> None:
+        acting = of_settings().acting_as(ServiceAccount("deployer", "town")).build()
+        other = component.Builder("own", condition_type="OwnReady").with_resource(configmap.Builder(SETTINGS).build())
+        assert verbs(of(acting, other.build()), "configmaps") == {"get", "create", "patch"}
+
+    def test_a_role_that_the_user_writes_gives_nothing_to_the_operator(self) -> None:
+        """The API server compares it with the privileges of the user."""
+        rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
+        reader = role.Builder({"metadata": {"name": "reader", "namespace": "town"}, "rules": rules}).build()
+        acting = component.Builder("web").acting_as(ServiceAccount("deployer", "town")).with_resource(reader).build()
+        assert verbs(of(acting), "secrets") == set()
+
+    def test_a_role_restricts_the_right_to_the_accounts_of_its_namespaces(self) -> None:
+        acting = of_settings().acting_as(ServiceAccount("deployer", "town")).build()
+        rule = {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"]}
+        written = roles(of(acting), name="op", account=ServiceAccount("op", "ops"), namespaces=["town", "city"])
+        with_right = [one["metadata"].get("namespace") for one in written if rule in one.get("rules", [])]
+        assert with_right == ["city", "town"]

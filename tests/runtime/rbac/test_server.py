@@ -24,7 +24,7 @@ from ocf.runtime.crds import CRDVersion, Preserve, crd
 from ocf.runtime.events import broadcasting_events
 from ocf.runtime.rbac import EVENTS, PolicyRule, policy_rules, roles
 from ocf.testing.envtest import ControlPlane
-from tests.support import eventually
+from tests.support import eventually, until_granted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -264,3 +264,91 @@ async def test_where_owner_references_are_enforced_the_finalizers_are_needed(env
 
         assert forbidden(await attempt(admin, plane))
         assert await attempt(admin, plane, enforced=True) is None
+
+
+class TestActingAsAnAccount:
+    """An operator with its generated role, and an account with the rights of what its component writes."""
+
+    def acting(self, namespace: str, **data: str) -> Component:
+        settings = manifest("v1", "ConfigMap", "settings", namespace, data=data)
+        account = ServiceAccount("deployer", namespace)
+        made = component.Builder("web", condition_type="WebReady").with_resource(configmap.Builder(settings).build())
+        return made.with_feature_gate(BooleanGate(bool(data))).acting_as(account).build()
+
+    def operator_rules(self, namespace: str) -> frozenset[PolicyRule]:
+        return policy_rules([self.acting(namespace)], owner=ObjectKey.of(shop(namespace)), definitions=[DEFINITION])
+
+    async def grant_account(self, env: Env, *verbs: str) -> None:
+        """Let the account read and write ConfigMaps; wait until the API server knows it."""
+        account = ServiceAccount("deployer", env.namespace)
+        rules = frozenset(PolicyRule("", "configmaps", verb) for verb in verbs)
+        for one in roles(rules, name="deployer", account=account, namespaces=[env.namespace]):
+            await env.admin.apply(one, field_manager="admin", force=True)
+        await until_granted(
+            env.admin, account.username, [PolicyRule("", "configmaps", verb, namespace=env.namespace) for verb in verbs]
+        )
+
+    async def reconcile(self, cluster: Cluster, one: Component, namespace: str) -> str:
+        """Reconcile; return the message of the condition."""
+        owner = ObjectKey.of(shop(namespace))
+        try:
+            async with reconciling(await cluster.get(owner), cluster) as context:
+                await one.reconcile(context)
+        except OcfError:
+            pass
+        conditions = (await cluster.get(owner))["status"]["conditions"]
+        return str(next(each["message"] for each in conditions if each["type"] == "WebReady"))
+
+    async def test_the_account_decides_what_may_be_written(
+        self, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
+    ) -> None:
+        await asyncio.to_thread(envtest_plane.install_crds, DEFINITION)
+        with envtest_plane.namespace("rbac-") as namespace:
+            env, key = (
+                Env(envtest_cluster, envtest_plane, namespace),
+                ObjectKey("v1", "ConfigMap", "settings", namespace),
+            )
+            account = manifest("v1", "ServiceAccount", "deployer", namespace)
+            await env.admin.create(account, field_manager="admin")
+            await env.admin.create(shop(namespace), field_manager="admin")
+            username = ServiceAccount("deployer", namespace).username
+            kubeconfig = await env.grant(self.operator_rules(namespace) | MARKS)
+            async with await envtest_plane.cluster(kubeconfig) as cluster:
+                await effective(cluster, namespace)
+
+                refused = await self.reconcile(cluster, self.acting(namespace, a="1"), namespace)
+                assert f'User "{username}" cannot get resource "configmaps"' in refused
+                assert '"resourceNames": ["settings"], "verbs": ["get"]} of a Role in the namespace' in refused
+
+                await self.grant_account(env, "get", "create", "patch")
+                assert "forbidden" not in await self.reconcile(cluster, self.acting(namespace, a="1"), namespace)
+                assert (await env.admin.get(key))["data"] == {"a": "1"}
+                refused = await self.reconcile(cluster, self.acting(namespace), namespace)
+                assert f'User "{username}" cannot delete resource "configmaps"' in refused
+
+                # The account is gone, and what is bound to its name still counts.
+                await self.grant_account(env, "get", "create", "patch", "delete")
+                await env.admin.delete(ObjectKey.of(account))
+                assert "forbidden" not in await self.reconcile(cluster, self.acting(namespace), namespace)
+                with pytest.raises(NotFoundError):
+                    await env.admin.get(key)
+
+    async def test_every_privilege_of_the_operator_is_needed(
+        self, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
+    ) -> None:
+        """Those for its owner are needed by every operator; the others are only that to act as the account."""
+        namespace = "any"
+        others = {one for one in self.operator_rules(namespace) if one.resource not in ("shops", "shops/status")}
+        assert others == {PolicyRule("", "serviceaccounts", "impersonate")}
+        await asyncio.to_thread(envtest_plane.install_crds, DEFINITION)
+        with envtest_plane.namespace("rbac-") as namespace:
+            env = Env(envtest_cluster, envtest_plane, namespace)
+            await env.admin.create(shop(namespace), field_manager="admin")
+            await self.grant_account(env, "get", "create", "patch")
+            kubeconfig = await env.grant((self.operator_rules(namespace) - others) | MARKS)
+            async with await envtest_plane.cluster(kubeconfig) as cluster:
+                await effective(cluster, namespace)
+                refused = await self.reconcile(cluster, self.acting(namespace, a="1"), namespace)
+        operator = ServiceAccount("operator", namespace).username
+        assert f'User "{operator}" cannot impersonate resource "serviceaccounts"' in refused
+        assert '"resources": ["serviceaccounts"], "resourceNames": ["deployer"], "verbs": ["impersonate"]}' in refused
