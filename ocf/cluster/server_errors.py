@@ -73,8 +73,8 @@ def _in_order(message: str) -> str:
     return f"{head}{lists}{chr(10).join(sorted(problems.splitlines()))}" if lists else message
 
 
-# Since the feature gate ConstrainedImpersonation (https://kep.k8s.io/5284), the API server asks first for a right to act
-# as the user in this one way, and answers with that question also where it has asked for the verb impersonate then.
+# With the feature gate ConstrainedImpersonation (https://kep.k8s.io/5284), the API server asks first for a right to act
+# as the user in this one way, and answers with that question, although it has asked for the verb impersonate as well.
 _CONSTRAINED: Final = re.compile(r': (User "(?:[^"\\]|\\.)*" cannot )impersonate-on:\S+ ')
 
 

@@ -182,8 +182,8 @@ def test_an_object_that_is_too_large_for_etcd_is_a_client_error(message: str) ->
 
 # As a 1.36 API server answers, whichever of the rights to impersonate is missing.
 CONSTRAINED = (
-    'configmaps "settings" is forbidden: User "op" cannot impersonate-on:serviceaccount:get resource "configmaps" in API'
-    ' group "" in the namespace "shop"'
+    'configmaps "settings" is forbidden: User "op" cannot impersonate-on:serviceaccount:get resource "configmaps" in'
+    ' API group "" in the namespace "shop"'
 )
 
 
