@@ -14,6 +14,7 @@ from ocf.cli.app import app
 OPERATOR = """
 from ocf import component
 from ocf.primitives import configmap
+from ocf.runtime.admission import Match, Webhook
 from ocf.runtime.crds import CamelModel, CustomResource, OwnerMetadata
 from ocf.runtime.operator import Operator, OwnerType
 
@@ -47,6 +48,16 @@ corners = Operator(name="corners", owner=OwnerType.of(Corner), components=compon
 reading = Operator(name="reading", owner=corners.owner, components=lambda corner, context: components(corner))
 one_name = Operator(name="names", owner=corners.owner, components=lambda corner: [web(corner), web(corner)])
 one_object = Operator(name="objects", owner=corners.owner, components=lambda corner: [web(corner), web(corner, "api")])
+
+
+def guarding(**match):
+    guard = Webhook("", "v1", "Pod", "pods", validating=[lambda request: None], match=Match(**match))
+    return Operator(name="guard", owner=corners.owner, components=components, webhooks=[guard])
+
+
+guard = guarding(conditions={"no-nodes": "!('system:nodes' in request.userInfo.groups)"})
+unparsed = guarding(conditions={"no-nodes": "request.userInfo.groups +"})
+untyped = guarding(conditions={"no-nodes": "request.userInfo.username"})
 """
 SAMPLE = "{apiVersion: example.com/v1, kind: Corner, metadata: {name: one}, spec: {motto: open}}"
 PROJECT = '[project]\nname = "corners"\nversion = "1.4"\ndescription = "Corners of shops."\n'
@@ -219,4 +230,31 @@ def test_what_cannot_be_rendered_is_one_line(folder: Path, arguments: list[str],
 
     assert problem in error
     assert error.count("\n") == 1
+    assert not (folder / "deploy").exists()
+
+
+@pytest.mark.parametrize("check", [(), ("--check",)], ids=["written", "checked"])
+def test_what_a_webhook_stops_while_it_is_down_is_noted(check: tuple[str, ...]) -> None:
+    run("corner_operator:guard", "--owner=corner.yaml")
+    noted = run("corner_operator:guard", "--owner=corner.yaml", *check)
+    assert (
+        "note: validate.pods.core.k8s.io: failure policy Fail, so CREATE, UPDATE of pods fail in all namespaces but "
+        "kube-system, kube-public, kube-node-lease, guard while no process of the operator responds"
+    ) in noted
+    assert "note: validate" not in run("corner_operator:corners", "--owner=corner.yaml", "--format=helm")
+
+
+@pytest.mark.parametrize(
+    ("operator", "problem"),
+    [
+        pytest.param("unparsed", "webhooks[0].matchConditions[0].expression", id="it cannot be parsed"),
+        pytest.param("untyped", "must evaluate to bool", id="it is not a condition"),
+    ],
+)
+def test_a_condition_that_no_api_server_takes_is_found_and_nothing_is_written(
+    folder: Path, operator: str, problem: str
+) -> None:
+    output = run(f"corner_operator:{operator}", "--owner=corner.yaml", code=2)
+    assert "the API server would reject the webhooks" in output
+    assert problem in output
     assert not (folder / "deploy").exists()

@@ -38,7 +38,7 @@ from ocf.runtime.admission.requests import (
     WebhookError,
     warnings_of,
 )
-from ocf.runtime.admission.webhooks import Step, Webhook, is_coroutine, takes_cluster
+from ocf.runtime.admission.webhooks import Step, Webhook, is_coroutine
 from ocf.runtime.running_function import name_of, running_function
 
 __all__ = ["Answer", "Calls", "failure", "rejection", "respond", "review"]
@@ -261,7 +261,7 @@ async def _await_all(
     webhook: Webhook[Any], functions: Iterable[Callable[..., Any]], request: AdmissionRequest[Any], calls: Calls
 ) -> AdmissionRequest[Any] | Deny:
     for function in functions:
-        found = _changed(webhook, request, await _awaited(function, request, calls), name_of(function))
+        found = _changed(webhook, request, await _awaited(webhook, function, request, calls), name_of(function))
         if isinstance(found, Deny):
             return found
         request = found
@@ -356,7 +356,7 @@ async def _validated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls:
     if short or plain:
         await calls.in_thread(partial(_find, webhook, asked, plain if not short else [_check, *plain], findings))
     for function in filter(is_coroutine, () if findings.rejects else webhook.validating):
-        findings.add(name_of(function), await _awaited(function, asked, calls), _FULL)
+        findings.add(name_of(function), await _awaited(webhook, function, asked, calls), _FULL)
     found = _denial(asked, findings.denials, findings.errors) if findings.rejects else {"allowed": True}
     return _with_notes(found, [*findings.warnings, *warnings_of(asked)], findings.annotations)
 
@@ -434,10 +434,12 @@ def _denial(asked: AdmissionRequest[Any], denials: Sequence[Deny], errors: Seque
     return _rejection(code, reason, "; ".join(dict.fromkeys(texts)), details if causes else None)
 
 
-async def _awaited(function: Callable[..., Any], request: AdmissionRequest[Any], calls: Calls) -> Any:
+async def _awaited(
+    webhook: Webhook[Any], function: Callable[..., Any], request: AdmissionRequest[Any], calls: Calls
+) -> Any:
     """Await a coroutine function of the full forms."""
     name = name_of(function)
-    arguments = (request, calls.cluster) if takes_cluster(function) else (request,)
+    arguments = (request, calls.cluster) if webhook.takes_cluster(function) else (request,)
     try:
         return await calls.in_loop(name, function(*arguments))
     except (Exception, asyncio.CancelledError) as error:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, signature
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
@@ -34,7 +35,6 @@ __all__ = [
     "Webhook",
     "Webhooks",
     "is_coroutine",
-    "takes_cluster",
     "timeout_problems",
 ]
 
@@ -209,7 +209,17 @@ class Webhook(Generic[T]):
     @property
     def reads_cluster(self) -> bool:
         """Whether a function gets the cluster."""
-        return any(map(takes_cluster, (*self.mutating, *self.validating)))
+        return bool(self._takers)
+
+    def takes_cluster(self, function: Callable[..., Any]) -> bool:
+        """Return whether a function of the full forms takes the cluster beside the request."""
+        return any(function is one for one in self._takers)
+
+    @cached_property
+    def _takers(self) -> tuple[Callable[..., Any], ...]:
+        # Reading a signature takes as long as all else that a request needs before its function is called.
+        handlers: tuple[Callable[..., Any], ...] = (*self.mutating, *self.validating)
+        return tuple(one for one in handlers if _parameters(one) == 2)  # noqa: PLR2004 (request and cluster)
 
     @property
     def is_builtin(self) -> bool:
@@ -297,11 +307,6 @@ _WRITES: Final = (Operation.CREATE, Operation.UPDATE)
 def is_coroutine(function: Callable[..., Any]) -> bool:
     """Return whether calling a function, or an object with `__call__`, returns a coroutine."""
     return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
-def takes_cluster(function: Callable[..., Any]) -> bool:
-    """Return whether a handler takes the cluster beside the request."""
-    return _parameters(function) == 2  # noqa: PLR2004 (request and cluster)
 
 
 def _parameters(function: Callable[..., Any]) -> int:
