@@ -280,3 +280,33 @@ async def test_the_process_registers_what_is_declared() -> None:
             await cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="me")
     assert seen == ["shop", "shop", "default", "kube-system"]
     assert [rule.name for rule in options.policy_rules(operator) if rule.verb == "delete"] == ["guard"]
+
+
+async def test_it_is_called_again_after_another_has_changed_the_object(place: tuple[Cluster, str]) -> None:
+    """Injectors that are called once miss what another one has added: https://github.com/istio/istio/pull/45233."""
+    cluster, namespace = place
+    called: list[str] = []
+
+    def first(request: AdmissionRequest[Manifest]) -> Manifest:
+        called.append("first")
+        return {**request.new, "secrets": [{"name": "first"}, *(request.new.get("secrets") or [])[1:]]}
+
+    def second(request: AdmissionRequest[Manifest]) -> Manifest:
+        called.append("second")
+        return {**request.new, "secrets": [*(request.new.get("secrets") or []), {"name": "second"}]}
+
+    kind = ("", "v1", "ServiceAccount", "serviceaccounts")
+    here = Match(operations=[Operation.CREATE], namespaces={"matchLabels": {"kubernetes.io/metadata.name": namespace}})
+    webhooks: list[Webhook[Manifest]] = [
+        Webhook(*kind, mutating=[first], name="a", match=here, reinvoke=True),
+        Webhook(*kind, mutating=[second], name="b", match=here),
+    ]
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "web", "namespace": namespace}}
+    async with serve_webhooks(cluster, "reinvoked", webhooks):
+
+        async def secrets() -> Any:
+            called.clear()
+            return (await cluster.create(account, field_manager="me", dry_run=True)).get("secrets")
+
+        assert await eventually(secrets) == [{"name": "first"}, {"name": "second"}]
+        assert called == ["first", "second", "first"]
