@@ -121,7 +121,8 @@ class EmbeddedCluster:
         # Random values come from the seed, so that test runs are reproducible.
         self._registry = Registry(Storage(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
         self._collector = GarbageCollector(self._registry)
-        self._webhook_client = admission or HttpAdmissionClient()
+        self.admission: Final = admission or HttpAdmissionClient()
+        """The client that calls webhooks."""
         self._call_webhooks_of(self._registry)
         self._checks = WriteOptions()
         self._names_controller = NamesAcceptedController(self._registry)
@@ -188,8 +189,8 @@ class EmbeddedCluster:
         self.requests = RequestLog()
 
     def _call_webhooks_of(self, registry: Registry) -> None:
-        self._conversions = ConversionWebhooks(registry.conversions, registry.new_uid, self._webhook_client)
-        self._dispatcher = Dispatcher(registry, self._webhook_client, self._conversions)
+        self._conversions = ConversionWebhooks(registry.conversions, registry.new_uid, self.admission)
+        self._dispatcher = Dispatcher(registry, self.admission, self._conversions)
 
     def checking(
         self,

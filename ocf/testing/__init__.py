@@ -27,6 +27,7 @@ from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscal
 from ocf.testing.simulated_process import disturbed_call, disturbed_client
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
+from ocf.testing.webhooks_in_process import LocalWebhooks
 
 if TYPE_CHECKING:
     from ocf.testing.http_stub import serving_http_stub
@@ -38,6 +39,7 @@ __all__ = [
     "Firing",
     "Fixture",
     "InterceptingCluster",
+    "LocalWebhooks",
     "LoopClock",
     "MatrixCase",
     "MutatingCluster",

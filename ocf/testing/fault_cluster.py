@@ -12,10 +12,10 @@ from typing import Any
 from ocf.cluster import ApplyCache, Cluster, ObjectList, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
 from ocf.cluster.protocol import EventType
-from ocf.errors import ApiError, NotFoundError, ServerError
+from ocf.errors import ApiError, BuildError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.paths import get_field
-from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale
+from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale, WebhookEffect
 
 __all__ = ["FaultyCluster", "Injection"]
 
@@ -104,6 +104,8 @@ class FaultyCluster(InterceptingCluster):
     def __init__(self, cluster: Cluster, faults: Iterable[Fault], *, apply_cache: ApplyCache | None = None) -> None:
         super().__init__(cluster, apply_cache=apply_cache)
         self._faults = tuple(faults)
+        if any(isinstance(fault.effect, WebhookEffect) for fault in self._faults):
+            raise BuildError(["faults of webhooks are for LocalWebhooks, which calls them; a cluster has none"])
         self._counts = [0] * len(self._faults)
         depths = [fault.effect.versions for fault in self._faults if isinstance(fault.effect, Stale)]
         self._history = _ObjectHistory(max(depths, default=0))

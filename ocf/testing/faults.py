@@ -12,6 +12,7 @@ Every function of this module returns a `Fault` and takes the keywords of `When`
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final, TypeAlias, TypedDict, Unpack
 
 from ocf.cluster import Request, Subresource, Verb
@@ -31,6 +32,10 @@ __all__ = [
     "stale",
     "timeout",
     "too_many_requests",
+    "webhook_down",
+    "webhook_responds",
+    "webhook_slow",
+    "webhook_untrusted",
 ]
 
 _WRITES: Final = frozenset(verb for verb in Verb if not verb.is_read)
@@ -81,7 +86,45 @@ class DroppedEvent:
     """An event of a watch is lost; bookmarks are not."""
 
 
-Effect: TypeAlias = Refusal | LostReply | Stale | Meanwhile | DroppedEvent
+@dataclass(frozen=True, slots=True)
+class UnreachedWebhook:
+    """A webhook cannot be called.
+
+    Args:
+        problem: Why, as the API server reports it.
+    """
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlowWebhook:
+    """The request of the API server reaches a webhook late.
+
+    Args:
+        delay: How much later.
+    """
+
+    delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookResponse:
+    """Something else than the webhook responds, such as a proxy.
+
+    Args:
+        body: The body of the response.
+        status: Its HTTP status.
+    """
+
+    body: str
+    status: int
+
+
+WebhookEffect: TypeAlias = UnreachedWebhook | SlowWebhook | WebhookResponse
+"""The effect of a fault between the API server and a webhook."""
+
+Effect: TypeAlias = Refusal | LostReply | Stale | Meanwhile | DroppedEvent | WebhookEffect
 """The effect of a fault."""
 
 _ALLOWED_VERBS: Final[dict[type, frozenset[Verb]]] = {
@@ -90,6 +133,9 @@ _ALLOWED_VERBS: Final[dict[type, frozenset[Verb]]] = {
     Stale: frozenset({Verb.GET, Verb.LIST}),
     Meanwhile: frozenset(Verb),
     DroppedEvent: frozenset({Verb.WATCH}),
+    **dict.fromkeys(
+        (UnreachedWebhook, SlowWebhook, WebhookResponse), frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
+    ),
 }
 
 
@@ -300,6 +346,53 @@ def dropped_event(**when: Unpack[When]) -> Fault:
         when: Which events; of watches only.
     """
     return Fault(effect=DroppedEvent(), **when)
+
+
+def webhook_down(**when: Unpack[When]) -> Fault:
+    """Let the API server find a webhook down: no process listens.
+
+    Faults of webhooks are for `ocf.testing.LocalWebhooks`. They count calls of webhooks: `verbs` are create, update and
+    delete, whatever request of the client leads to them, and a write that two webhooks guard is two calls.
+
+    Args:
+        when: Which calls.
+
+    Example:
+        >>> webhook_down(kind="Pod", times=None).effect.problem
+        'connect: connection refused'
+    """
+    return Fault(effect=UnreachedWebhook("connect: connection refused"), **when)
+
+
+def webhook_untrusted(**when: Unpack[When]) -> Fault:
+    """Let the API server not trust the certificate of a webhook, as while its `caBundle` is not the current one.
+
+    Args:
+        when: Which calls; see `webhook_down`.
+    """
+    problem = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+    return Fault(effect=UnreachedWebhook(problem), **when)
+
+
+def webhook_slow(delay: timedelta, **when: Unpack[When]) -> Fault:
+    """Delay the call of a webhook; one that takes longer than its time limit fails. No wall clock time passes.
+
+    Args:
+        delay: How much later the request arrives.
+        when: Which calls; see `webhook_down`.
+    """
+    return Fault(effect=SlowWebhook(delay), **when)
+
+
+def webhook_responds(body: str = "<html>", *, status: int = 200, **when: Unpack[When]) -> Fault:
+    """Let something else than the webhook respond, such as a proxy.
+
+    Args:
+        body: The body of the response.
+        status: Its HTTP status.
+        when: Which calls; see `webhook_down`.
+    """
+    return Fault(effect=WebhookResponse(body, status), **when)
 
 
 def _by_default(verbs: frozenset[Verb], effect: Effect, when: When) -> Fault:

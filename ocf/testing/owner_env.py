@@ -25,6 +25,7 @@ from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.testing.clock import VirtualClock
 from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
+from ocf.testing.webhooks_in_process import LocalWebhooks, can_call_webhooks
 from ocf_server import EmbeddedCluster
 from ocf_server.controllers.runner import Controllers
 
@@ -51,11 +52,14 @@ class OwnerEnv(Generic[O, C]):
         controllers: Controllers of an embedded cluster, which `settle` runs; None reports workloads as rolled out.
         others: Further operators of the process. After the owner, each reconciles all of its own owners, in the
             namespace of the owner if both kinds have namespaces; in all namespaces with a relation across them.
+        webhooks: The webhooks of the operators, if the cluster calls them in this process.
 
     Attributes:
         cluster: The cluster, to look at what the operator has made.
         clock: The clock, to let time pass between two reconciles.
         key: The key of the owner.
+        webhooks: The webhooks of the operators, to look at their calls and to inject faults; None if there are none, or
+            the cluster does not call them in this process.
         values: What each reconcile finds in `context.values`. The lifespan of the operator is not opened: set fakes of
             what it opens.
 
@@ -82,7 +86,7 @@ class OwnerEnv(Generic[O, C]):
         6
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (settings, each with a default)
         self,
         operator: Operator[O],
         owner: ObjectKey,
@@ -92,6 +96,7 @@ class OwnerEnv(Generic[O, C]):
         recorder: Recorder | None = None,
         controllers: Controllers | None = None,
         others: Sequence[Operator[Any]] = (),
+        webhooks: LocalWebhooks | None = None,
     ) -> None:
         self.operator = operator
         self.key = owner
@@ -100,10 +105,11 @@ class OwnerEnv(Generic[O, C]):
         self._recorder = recorder or NullRecorder()
         self._controllers = controllers
         self._others = tuple(others)
+        self.webhooks: Final = webhooks
         self.values: Final = ContextValues()
 
     @staticmethod
-    async def create(
+    async def create(  # noqa: PLR0913 (settings, each with a default)
         operator: Operator[O2],
         owner: Manifest,
         cluster: C2,
@@ -112,6 +118,7 @@ class OwnerEnv(Generic[O, C]):
         recorder: Recorder | None = None,
         controllers: Controllers | None = None,
         others: Sequence[Operator[Any]] = (),
+        webhooks: bool = True,
     ) -> OwnerEnv[O2, C2]:
         """Create the owner, with the definitions and policies of the operators, and the namespace if it is missing.
 
@@ -123,6 +130,8 @@ class OwnerEnv(Generic[O, C]):
             recorder: Gets the attempts, events and conditions of each reconcile.
             controllers: Controllers of an embedded cluster, which `settle` runs; None reports workloads as rolled out.
             others: Further operators of the process, which reconcile their own owners.
+            webhooks: Whether an embedded cluster calls the webhooks of the operators, in this process; see
+                `LocalWebhooks`. A real one calls those of `serve_webhooks`.
         """
         namespace = owner["metadata"].get("namespace")
         if namespace and not await _exists(cluster, ObjectKey("v1", "Namespace", namespace)):
@@ -130,10 +139,16 @@ class OwnerEnv(Generic[O, C]):
             await cluster.create(body, field_manager=_USER)
         for definition in (each for one in (operator, *others) for each in one.all_definitions):
             await cluster.apply(definition, field_manager=_USER)
-        policies = [policy for one in (operator, *others) for policy in one.policies]
-        await apply_policies(cluster, policies, field_manager=_USER)
+        operators = (operator, *others)
+        policies = [policy for one in operators for policy in one.policies]
+        # As `ocf manifests` installs them: the namespace of the operator has its name.
+        await apply_policies(cluster, policies, namespace=operator.name, field_manager=_USER)
+        served = webhooks and can_call_webhooks(cluster) and any(one.serves_webhooks for one in operators)
+        local = await LocalWebhooks.install(cluster, *operators) if served else None
         key = ObjectKey.of(await cluster.create(owner, field_manager=_USER))
-        return OwnerEnv(operator, key, cluster, clock, recorder=recorder, controllers=controllers, others=others)
+        return OwnerEnv(
+            operator, key, cluster, clock, recorder=recorder, controllers=controllers, others=others, webhooks=local
+        )
 
     async def reconcile(self) -> timedelta | None:
         """Reconcile the owner once; nothing happens if it is gone.
