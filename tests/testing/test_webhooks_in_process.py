@@ -73,7 +73,7 @@ def components(shop: Shop) -> Sequence[Component]:
 
 
 def private(request: AdmissionRequest[V1Deployment]) -> Deny | None:
-    pod = request.new.spec.template.spec if request.new.spec is not None else None
+    pod = request.new.spec.template.spec
     images = [one.image or "" for one in (pod.containers if pod is not None else [])]
     return Deny("images must not be of evil.example.com") if any("evil" in image for image in images) else None
 
@@ -112,6 +112,7 @@ def deny(_request: AdmissionRequest[V1ConfigMap]) -> Deny:
 
 
 async def test_an_owner_env_defaults_and_validates_as_in_a_cluster() -> None:
+    """From the first write on: https://github.com/kubernetes-sigs/controller-runtime/issues/1020."""
     env = await environment()
 
     assert (await env.read())["spec"] == {"replicas": 2, "image": "web:1"}

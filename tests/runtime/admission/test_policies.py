@@ -197,6 +197,27 @@ async def test_parameters_say_what_happens_while_they_are_missing() -> None:
             assert await place.create(place.config("a", "b"))
 
 
+@pytest.mark.parametrize(("missing", "freed"), [("Deny", False), ("Allow", True)])
+async def test_missing_parameters_keep_finalizers_only_where_they_deny(missing: Any, *, freed: bool) -> None:
+    """A namespace that is deleted loses them first: https://github.com/kubernetes/kubernetes/issues/129883."""
+    place = Place(EmbeddedCluster(namespaces=["shop"]), "shop")
+    held = place.config("a")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    await place.create(held)
+    parameters = Parameters(api_version="v1", kind="ConfigMap", name="limits", missing=missing)
+    policy = place.policy(validations=[SMALL], parameters=parameters)
+    await apply_policies(place.cluster, [policy], field_manager=MANAGER)
+    await place.cluster.delete(ObjectKey.of(held))
+
+    live = await place.cluster.get(ObjectKey.of(held))
+    free = {**live, "metadata": {**live["metadata"], "finalizers": []}}
+    if freed:
+        await place.cluster.update(free, field_manager=MANAGER)
+    else:
+        with pytest.raises(ApiError, match="no params found"):
+            await place.cluster.update(free, field_manager=MANAGER)
+
+
 async def test_mutations_of_both_kinds_are_applied_in_order(place: Place) -> None:
     policy = place.policy(
         mutations=[
