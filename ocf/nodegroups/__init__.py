@@ -12,7 +12,7 @@ from ocf.nodegroups.instance_types import InstanceType, Offering
 from ocf.nodegroups.model import Catalog, NodeGroup
 from ocf.nodegroups.packing import pack
 from ocf.nodegroups.predicates import fits
-from ocf.nodegroups.provider import Machine, MachineRequest, MachineState, Provider
+from ocf.nodegroups.provider import IncompleteListError, Machine, MachineRequest, MachineState, Provider
 from ocf.nodegroups.rules import Blocked, Removal, SafetyRule, check_pdbs, has_local_storage
 from ocf.nodegroups.scale_down import select_nodes_to_delete
 from ocf.nodegroups.scale_up import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
@@ -23,6 +23,7 @@ __all__ = [
     "Blocked",
     "Catalog",
     "ClusterSnapshot",
+    "IncompleteListError",
     "InstanceType",
     "Machine",
     "MachineRequest",

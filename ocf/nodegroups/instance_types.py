@@ -35,6 +35,8 @@ class InstanceType:
         allocatable: What pods may request on its node; the capacity if it is not given.
         offerings: The zones that have it, with prices; at least one.
         labels: Labels of its nodes beyond those that every node has.
+        problem: Why no node of it can be added, such as a capacity that cannot be read; empty if there is no problem.
+            Such a type keeps no other from being used.
 
     Example:
         >>> small = InstanceType("small", {"cpu": Quantity.parse(2)}, offerings=(Offering("fra", 0.02),))
@@ -47,6 +49,7 @@ class InstanceType:
     allocatable: Mapping[str, Quantity] = field(default_factory=dict)
     offerings: tuple[Offering, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
 
     def __post_init__(self) -> None:
         if not self.allocatable:

@@ -11,9 +11,10 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
+from ocf.errors import ProviderError
 from ocf.nodegroups.instance_types import InstanceType
 
-__all__ = ["Machine", "MachineRequest", "MachineState", "Provider"]
+__all__ = ["IncompleteListError", "Machine", "MachineRequest", "MachineState", "Provider"]
 
 
 class MachineState(Enum):
@@ -89,6 +90,25 @@ class Machine:
     problem: str = ""
 
 
+class IncompleteListError(ProviderError):
+    """The machines of some instance types could not be read; those of the others are known.
+
+    Args:
+        machines: The machines that could be read.
+        failed: Why the machines of an instance type could not be read, by the name of the type.
+
+    Example:
+        >>> error = IncompleteListError([], {"small": "page 2: the request timed out"})
+        >>> str(error), error.failed["small"]
+        ('page 2: the request timed out', 'page 2: the request timed out')
+    """
+
+    def __init__(self, machines: Sequence[Machine], failed: Mapping[str, str]) -> None:
+        self.machines = machines
+        self.failed = failed
+        super().__init__("; ".join(failed.values()))
+
+
 class Provider(Protocol):
     """Creates and deletes machines.
 
@@ -140,7 +160,13 @@ class Provider(Protocol):
         ...
 
     async def list(self) -> Sequence[Machine]:
-        """Return all machines that this provider manages in the cluster, those that belong to no node included."""
+        """Return all machines that this provider manages in the cluster, those that belong to no node included.
+
+        Raises:
+            IncompleteListError: If the machines of some instance types cannot be read. Their nodes are left alone, and
+                the others go on.
+            ProviderUnavailableError: If the provider does not answer.
+        """
         ...
 
     async def delete(self, machine: Machine) -> None:

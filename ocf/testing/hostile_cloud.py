@@ -10,7 +10,7 @@ from typing import Any
 from ocf.concepts import Clock
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import ProviderUnavailableError
-from ocf.nodegroups import InstanceType, Machine, MachineRequest
+from ocf.nodegroups import IncompleteListError, InstanceType, Machine, MachineRequest
 from ocf.objects import Manifest
 
 __all__ = ["HostileCloud", "ListAnswer"]
@@ -46,6 +46,7 @@ class HostileCloud(SimulatedProvider):
 
     Attributes:
         answer: How the list of machines is answered from now on.
+        unreadable: The instance types whose machines cannot be read from now on.
         loses: The calls, `create` or `delete`, whose answers are lost from now on, after their effect.
 
     Example:
@@ -72,6 +73,7 @@ class HostileCloud(SimulatedProvider):
         super().__init__(types, clock, **settings)
         self.node = node
         self.answer = ListAnswer.TRUE
+        self.unreadable: frozenset[str] = frozenset()
         self.loses: frozenset[str] = frozenset()
         self._last: Sequence[Machine] = ()
 
@@ -93,6 +95,9 @@ class HostileCloud(SimulatedProvider):
     async def list(self) -> Sequence[Machine]:
         """Return machines, as `answer` says."""
         machines = await super().list()
+        if self.unreadable:
+            readable = [each for each in machines if each.instance_type not in self.unreadable]
+            raise IncompleteListError(readable, {name: f"{name}: cannot be read" for name in self.unreadable})
         match self.answer:
             case ListAnswer.FAILS:
                 raise ProviderUnavailableError("the list of machines is not available")

@@ -74,6 +74,9 @@ class GroupWriter:
             now=now,
         )
         await store_group_status(self._cluster, group, status)
+        error = next((each for each in status.conditions or () if each.type == "Error"), None)
+        if error is not None and error.reason == "InstanceTypeInvalid" and error not in (group.status.conditions or ()):
+            self._reporter.event(group, "ScaleUpFailed", error.message)
         self._report(group, decided, messages)
         # After the status is stored, which has counted their failures.
         for node in view.nodes_of(group.name):

@@ -145,6 +145,8 @@ def _conditions(
         found["Scaling"] = (_True, "ScalingUp", counted)
     if problem:
         found["Error"] = (_True, problem[0], shortened(problem[1]))
+    elif decided.scale_up.problems:
+        found["Error"] = (_True, "InstanceTypeInvalid", shortened("; ".join(decided.scale_up.problems)))
     elif refusals := [each for each in status.backoffs or () if now < each.until]:
         refused = "; ".join(f"{each.instance_type}: {each.message}" for each in refusals)
         found["Error"] = (_True, "NodeProvisioningFailed", shortened(refused))

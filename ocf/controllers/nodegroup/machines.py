@@ -78,6 +78,10 @@ class MachineSteps:
     async def _advance(self, current: NodeGroupContext, node: NodeObject) -> None:
         if node.spec is None or node.problems:
             return
+        machine = current.machine_of(node, keeps_names=self._provider.keeps_names)
+        if machine is None and node.spec.instance_type in current.unknown:
+            current.problems.setdefault(node.group, current.unknown[node.spec.instance_type])
+            return
         if not node.ending and FINALIZER not in (node.manifest["metadata"].get("finalizers") or ()):
             node.manifest = await add_finalizer(self._cluster, node.manifest)
         if node.status.phase == "Pending" and not node.ending:
@@ -89,7 +93,6 @@ class MachineSteps:
             # Two unnamed requests at once could not distinguish their machines.
             if not self._provider.keeps_names and self._another_is_unknown(current, node):
                 return
-        machine = current.machine_of(node, keeps_names=self._provider.keeps_names)
         name = self._node_of(current, node, machine)
         before = node.status
         observed = Observation(

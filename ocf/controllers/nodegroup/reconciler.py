@@ -6,7 +6,7 @@ object that shows it is deleted.
 """
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,7 +28,7 @@ from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
 from ocf.errors import ApiError, ProviderError
-from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Provider
+from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, IncompleteListError, Machine, Provider
 from ocf.nodegroups.scale_down import is_sick
 
 __all__ = ["Reconciler"]
@@ -80,15 +80,14 @@ class Reconciler:
         failures: list[str] = []
         held: Mapping[str, str] = {}
         try:
-            # One list per reconcile, and all or nothing: on a part of it, missing machines would look lost.
-            machines = await self._provider.list()
+            machines, unknown = await self._list()
             await self._refresh_catalog(now)
         except ProviderError as error:
             _log.warning("the provider failed: %s", error)
             await self._report_outage(view, error, now)
             return self._delay(error.retry_after)
         if not self._options.dry_run:
-            current = NodeGroupContext(view=view, machines=machines, now=now)
+            current = NodeGroupContext(view=view, machines=machines, now=now, unknown=unknown)
             await self._step_machines(current)
             problems, failures, held = current.problems, current.failures, current.held
         plan = make_plan(view, self._catalog, now, self._options.rules)
@@ -103,6 +102,14 @@ class Reconciler:
             await self._orphans.check(view, machines)
         self._measure(view, plan)
         return self._delay(0) if failures or problems or _is_busy(view) else self._options.idle_period
+
+    async def _list(self) -> tuple[Sequence[Machine], Mapping[str, str]]:
+        """Return the machines of the provider, and why those of some instance types could not be read."""
+        try:
+            return await self._provider.list(), {}
+        except IncompleteListError as error:
+            _log.warning("the list of machines is incomplete: %s", error)
+            return error.machines, error.failed
 
     async def _refresh_catalog(self, now: datetime) -> None:
         known = self._catalog_at
@@ -191,7 +198,11 @@ class Reconciler:
             if group.spec is None or group.ending:
                 continue
             status = failed_status(group, "ProviderError", str(error), now)
+            before = [each for each in group.status.conditions or () if each.type == "Error" and each.status == "True"]
             await self._safely(group.name, store_group_status(self._cluster, group, status), [])
+            # Once per outage, with its first failure: afterwards the condition has it.
+            if not before:
+                self._reporter.event(group, "ScaleUpFailed", f"the provider failed: {error}")
 
     async def _safely(self, name: str, step: Awaitable[object], failures: list[str]) -> None:
         """Wait for a step; an error of the API server ends it, and no other one."""

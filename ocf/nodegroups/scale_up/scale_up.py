@@ -40,6 +40,7 @@ class GroupScaleUp:
         add: The nodes to add in this reconcile.
         deferred: How many more nodes it wants, which the batch size or the cooldown keep for later.
         reasons: What limits it: types that are not available, the maximum, the cooldown.
+        problems: Those of the reasons that do not pass by themselves: types and zones that do not exist.
         shortfalls: The instance types of which nodes lack what pods need, although the type promises it.
     """
 
@@ -49,6 +50,7 @@ class GroupScaleUp:
     add: tuple[NewNode, ...] = ()
     deferred: int = 0
     reasons: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     shortfalls: tuple[Shortfall, ...] = ()
 
 
@@ -82,6 +84,7 @@ class _Candidate:
     draining: int
     templates: tuple[NodeTemplate, ...]
     reasons: list[str]
+    problems: tuple[str, ...]
     new: list[NewNode]
     shortfalls: tuple[Shortfall, ...] = ()
 
@@ -163,7 +166,7 @@ def _candidate(
     reasons = list(selection.reasons)
     if not group.grows:
         reasons.append("the group adds no nodes for pods")
-    return _Candidate(group, status, len(names) - draining, draining, made, reasons, [])
+    return _Candidate(group, status, len(names) - draining, draining, made, reasons, selection.problems, [])
 
 
 def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
@@ -286,5 +289,6 @@ def _limited(candidate: _Candidate, now: datetime) -> GroupScaleUp:
         add=tuple(candidate.new[:number]),
         deferred=wanted - number,
         reasons=tuple(reasons),
+        problems=candidate.problems,
         shortfalls=candidate.shortfalls,
     )

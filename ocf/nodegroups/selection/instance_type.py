@@ -1,5 +1,7 @@
 """Choice of the instance type of a new node: the preferred one if it is valid, otherwise the first available one."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from ocf.nodegroups.instance_types import InstanceType, Offering
@@ -20,10 +22,13 @@ class Selection(NamedTuple):
     Args:
         offerings: Pairs of a type and its cheapest available offering in a zone.
         reasons: Why other types or zones are left out.
+        problems: Those of the reasons that do not pass by themselves: types and zones that do not exist, or cannot be
+            read.
     """
 
     offerings: tuple[tuple[InstanceType, Offering], ...]
     reasons: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @property
     def first(self) -> tuple[InstanceType, Offering] | None:
@@ -57,19 +62,20 @@ def select_instance_type(
     """
     found: list[tuple[InstanceType, Offering]] = []
     reasons: list[str] = []
+    problems: list[str] = []
     for name in _names(group):
-        known = catalog.types.get(name)
-        if known is None:
-            reasons.append(f"instance type {name} is unknown")
+        if problem := _problem_of(name, catalog):
+            reasons.append(problem)
+            problems.append(problem)
             continue
-        zones = group.zones or catalog.zones(name)
-        if not zones:
-            reasons.append(f"instance type {name} is offered nowhere")
-        for zone in zones:
+        known = catalog.types[name]
+        for zone in group.zones or catalog.zones(name):
             there = catalog.offerings(name, zone)
             available = [offering for offering in there if offering.available]
             if not there:
-                reasons.append(f"instance type {name} does not exist in {zone}")
+                problem = f"instance type {name} does not exist in {zone}{_hint(zone, catalog.zones(name))}"
+                reasons.append(problem)
+                problems.append(problem)
             elif not available:
                 reasons.append(f"instance type {name} is not available in {zone}")
             # After availability, which the provider knows better than an older refusal.
@@ -77,7 +83,7 @@ def select_instance_type(
                 reasons.append(f"instance type {name} was refused in {zone} and is tried again later")
             else:
                 found.append((known, available[0]))
-    return Selection(tuple(found), tuple(reasons))
+    return Selection(tuple(found), tuple(reasons), tuple(problems))
 
 
 def templates(group: NodeGroup, selection: Selection, learned: Learned) -> tuple[NodeTemplate, ...]:
@@ -121,6 +127,21 @@ def promised_node(group: NodeGroup, instance_type: InstanceType, zone: str, cata
         allocatable=catalog.allocatable(instance_type.name),
         offering=(instance_type.name, zone),
     )
+
+
+def _problem_of(name: str, catalog: Catalog) -> str:
+    """Return why a type cannot be used in any zone; empty if it can."""
+    known = catalog.types.get(name)
+    if known is None:
+        return f"instance type {name} is unknown{_hint(name, catalog.types)}"
+    if known.problem:
+        return f"instance type {name} cannot be used: {known.problem}"
+    return "" if known.offerings else f"instance type {name} is offered nowhere"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    nearest = get_close_matches(name, list(known), n=1)
+    return f', did you mean "{nearest[0]}"?' if nearest else ""
 
 
 def _names(group: NodeGroup) -> list[str]:

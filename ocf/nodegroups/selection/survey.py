@@ -63,7 +63,7 @@ def survey(
         models = learn(group, names, snapshot, status, now)
         seen = {}
         for kind, model in models.items():
-            if kind[0] in catalog.types:
+            if kind[0] in catalog.types and not catalog.types[kind[0]].problem:
                 promised = promised_node(group, catalog.types[kind[0]], kind[1], catalog)
                 seen[kind] = gap_between(promised, model, group, snapshot.daemon_sets)
         gaps = next_gaps(status.gaps, seen, now)

@@ -429,3 +429,70 @@ def test_a_node_that_dies_as_its_drain_begins_goes_when_its_own_time_is_up(timeo
         assert name not in await env.nodes()
 
     run(scenario())
+
+
+# https://github.com/kubernetes/autoscaler/issues/7928, https://github.com/kubernetes/autoscaler/issues/6018
+def test_machines_of_a_type_that_cannot_be_read_keep_no_other_group_from_growing() -> None:
+    env, cloud = hostile(as_promised, SMALL, RICH)
+
+    async def scenario() -> None:
+        nodes = await working_nodes(env, 2)
+        await env.add_group("others", offeringIDs=["rich"], labels={"for": "others"})
+        cloud.unreadable = frozenset({"small"})
+        await env.add_pod("other-0", cpu="2", nodeSelector={"for": "others"})
+        await set_ready(env, nodes[:1], "Unknown")
+        await env.tick(HOUR)
+        assert (await env.waiting(), set(nodes) <= set(await env.nodes())) == ([], True)
+        error = (await env.read_conditions(GROUP))["Error"]
+        assert (error["reason"], error["message"]) == ("ProviderError", "small: cannot be read")
+        other = ObjectKey(GROUP.api_version, "NodeGroup", "others", "default")
+        assert (await env.read_conditions(other))["Error"]["status"] == "False"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        pytest.param(
+            {"offeringIDs": ["smal", "rich"]}, 'instance type smal is unknown, did you mean "small"?', id="type"
+        ),
+        pytest.param({"datacenterID": "frax"}, 'does not exist in frax, did you mean "fra"?', id="datacenter"),
+        pytest.param({"offeringIDs": ["broken", "rich"]}, "broken cannot be used: it has no capacity", id="unreadable"),
+    ],
+)
+def test_a_type_that_cannot_be_used_is_named_at_once_and_once(spec: dict[str, Any], text: str) -> None:
+    broken = InstanceType("broken", {}, problem="it has no capacity")
+    env, _ = hostile(as_promised, SMALL, RICH, broken)
+
+    async def scenario() -> None:
+        await env.set_up(**spec)
+        await env.tick(5)
+        error = (await env.read_conditions(GROUP))["Error"]
+        assert (error["status"], error["reason"]) == ("True", "InstanceTypeInvalid")
+        assert text in error["message"]
+        (event,) = env.events.all
+        assert (event.reason, text in event.note) == ("ScaleUpFailed", True)
+        await env.add_pod(cpu="1")
+        await env.tick(5)
+        assert await env.waiting() == (["web-0"] if "datacenterID" in spec else [])
+
+    run(scenario())
+
+
+def test_the_first_failure_of_the_provider_is_an_event() -> None:
+    env, cloud = hostile()
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"])
+        cloud.answer = ListAnswer.FAILS
+        await env.tick(5)
+        (event,) = env.events.all
+        assert event.note == "the provider failed: the list of machines is not available"
+        cloud.answer = ListAnswer.TRUE
+        await env.tick(2)
+        cloud.answer = ListAnswer.FAILS
+        await env.tick(2)
+        assert env.events.reasons() == ["ScaleUpFailed"] * 2
+
+    run(scenario())

@@ -24,11 +24,12 @@ from ocf.errors import (
     InvalidError,
     MachineNotFoundError,
     NotFoundError,
+    ProviderError,
     ProviderRefusedError,
     ProviderUnavailableError,
     QuantityError,
 )
-from ocf.nodegroups import InstanceType, Machine, MachineRequest, MachineState, Offering
+from ocf.nodegroups import IncompleteListError, InstanceType, Machine, MachineRequest, MachineState, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity, parse_time
 from ocf.objects.manifest import PREFIX
 
@@ -127,7 +128,7 @@ class ClusterAPIProvider:
         return True
 
     async def instance_types(self) -> Sequence[InstanceType]:
-        """Return one instance type for each MachineDeployment, sorted by name."""
+        """Return one instance type for each MachineDeployment, sorted by name; as `Provider`."""
         return sorted((_instance_type(each) for each in await self._deployments()), key=lambda each: each.name)
 
     async def create(self, request: MachineRequest) -> Machine:
@@ -144,7 +145,10 @@ class ClusterAPIProvider:
 
     async def get(self, request: MachineRequest) -> Machine:
         """Return the machine of a request; as `Provider`."""
-        found = next((each for each in await self.list() if each.name == request.name), None)
+        machines, failed = await self._read()
+        found = next((each for each in machines if each.name == request.name), None)
+        if found is None and request.instance_type in failed:
+            raise ProviderUnavailableError(failed[request.instance_type])
         if found is None:
             raise MachineNotFoundError(f"no MachineDeployment has a machine for {request.name}")
         return found
@@ -153,28 +157,49 @@ class ClusterAPIProvider:
         """Return all machines of the MachineDeployments, and the requests that have no machine yet.
 
         Which Machine a request has is stored the first time it is seen, so that it never changes afterwards.
+
+        Raises:
+            IncompleteListError: If the machines of some MachineDeployments cannot be read.
         """
+        machines, failed = await self._read()
+        if failed:
+            raise IncompleteListError(machines, failed)
+        return machines
+
+    async def _read(self) -> tuple[Sequence[Machine], Mapping[str, str]]:
+        """Return all machines, and why those of a MachineDeployment cannot be read, by its name."""
         found: list[Machine] = []
+        failed: dict[str, str] = {}
         for deployment in await self._deployments():
-            machines = await self._machines(_name(deployment))
-            record = _Record.read(deployment, machines)
-            if record.with_machines(machines).requests != record.requests:
-                record = await self._change(_name(deployment), lambda record, replicas: (record, replicas))
-            names = {machine: name for name, machine in record.requests.items() if machine}
-            found += [_machine(each, deployment, names.get(_name(each), "")) for each in machines]
-            waiting = sorted(name for name, machine in record.requests.items() if not machine)
-            found += [_waiting(name, deployment) for name in waiting]
-        return found
+            try:
+                found += await self._read_one(deployment)
+            except ProviderError as error:
+                failed[_name(deployment)] = str(error)
+        return found, failed
+
+    async def _read_one(self, deployment: Manifest) -> Sequence[Machine]:
+        machines = await self._machines(_name(deployment))
+        record = _Record.read(deployment, machines)
+        if record.with_machines(machines).requests != record.requests:
+            record = await self._change(_name(deployment), lambda record, replicas: (record, replicas))
+        names = {machine: name for name, machine in record.requests.items() if machine}
+        waiting = sorted(name for name, machine in record.requests.items() if not machine)
+        return [
+            *(_machine(each, deployment, names.get(_name(each), "")) for each in machines),
+            *(_waiting(name, deployment) for name in waiting),
+        ]
 
     async def delete(self, machine: Machine) -> None:
         """Mark a Machine and lower `spec.replicas` by one; as `Provider`.
 
         A request whose Machine does not exist yet cannot be deleted: lowering `spec.replicas` could remove another one.
         """
-        machines = await self.list()
+        machines, failed = await self._read()
         same_id = (each for each in machines if machine.id and each.id == machine.id)
         same_name = (each for each in machines if machine.name and not machine.id and each.name == machine.name)
         known = next(same_id, None) or next(same_name, None)
+        if known is None and failed:
+            raise ProviderUnavailableError("; ".join(failed.values()))
         if known is None:
             return
         # Lowering `replicas` lets Cluster API choose which Machine to delete, unless one is marked.
@@ -260,6 +285,14 @@ def _zone(deployment: Manifest) -> str:
 
 
 def _instance_type(deployment: Manifest) -> InstanceType:
+    try:
+        return _read_type(deployment)
+    except ProviderRefusedError as error:
+        # One MachineDeployment without capacities keeps no other from being scaled.
+        return InstanceType(_name(deployment), {}, problem=str(error))
+
+
+def _read_type(deployment: Manifest) -> InstanceType:
     annotations = deployment["metadata"].get("annotations") or {}
     where = f"MachineDeployment {_name(deployment)}: metadata.annotations"
     names = {"cpu": "cpu", "memory": "memory", "ephemeral-storage": "ephemeral-disk", "pods": "maxPods"}

@@ -1,6 +1,7 @@
 """The Cluster API provider, with the definitions of Cluster API, on the embedded cluster and on a real API server."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ import pytest
 from ocf.cluster import Cluster, InterceptingCluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
 from ocf.errors import ProviderRefusedError, ProviderUnavailableError
-from ocf.nodegroups import Machine, MachineRequest, MachineState, Offering
+from ocf.nodegroups import IncompleteListError, Machine, MachineRequest, MachineState, Offering
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.documents import load_documents
 from ocf.testing.envtest import ControlPlane
@@ -183,12 +184,15 @@ async def test_a_machine_deployment_is_an_instance_type(capi: FakeClusterAPI) ->
         pytest.param({**ANNOTATIONS, "autoscaling.ocf.dev/price-per-hour": "cheap"}, "cheap", id="not a price"),
     ],
 )
-async def test_an_unreadable_capacity_is_refused(
+# https://github.com/kubernetes/autoscaler/issues/7928, https://github.com/kubernetes/autoscaler/issues/6018
+async def test_an_unreadable_capacity_is_the_problem_of_its_type_alone(
     capi: FakeClusterAPI, annotations: dict[str, str], message: str
 ) -> None:
     await capi.define("small", annotations=annotations)
-    with pytest.raises(ProviderRefusedError, match=f"MachineDeployment small: .*{message}"):
-        await provider_of(capi).instance_types()
+    await capi.define("large")
+    large, small = await provider_of(capi).instance_types()
+    assert (large.name, large.problem, small.offerings) == ("large", "", ())
+    assert re.search(f"MachineDeployment small: .*{message}", small.problem)
 
 
 async def test_existing_machines_belong_to_no_request(capi: FakeClusterAPI) -> None:
@@ -273,6 +277,21 @@ async def test_a_spoilt_record_is_refused(capi: FakeClusterAPI, text: str) -> No
     with pytest.raises(ProviderRefusedError, match="expected the JSON that this provider wrote"):
         await provider_of(capi).create(small("pool-1"))
     assert (await capi.deployment("small"))["spec"]["replicas"] == 0
+
+
+async def test_a_spoilt_record_keeps_no_other_machine_from_being_listed(capi: FakeClusterAPI) -> None:
+    await capi.define("small", annotations={**ANNOTATIONS, RECORD: "[]"})
+    await capi.define("large", replicas=1)
+    await capi.reconcile("large")
+    with pytest.raises(IncompleteListError, match="expected the JSON") as caught:
+        await provider_of(capi).list()
+    assert [each.id for each in caught.value.machines] == ["large-1"]
+    assert list(caught.value.failed) == ["small"]
+    with pytest.raises(ProviderUnavailableError, match="expected the JSON"):
+        await provider_of(capi).get(small("pool-1"))
+    # Which machine that is cannot be known now: it is not deleted in the belief that it is gone.
+    with pytest.raises(ProviderUnavailableError, match="expected the JSON"):
+        await provider_of(capi).delete(Machine("small-1", MachineState.RUNNING))
 
 
 async def test_the_record_is_one_annotation(capi: FakeClusterAPI) -> None:

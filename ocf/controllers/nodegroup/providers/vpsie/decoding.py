@@ -115,7 +115,7 @@ def _instance_type(offer: Mapping[str, Any], fields: FieldNames, offerings: tupl
             "pods": Quantity.parse(_MOST_PODS),
         }
     except QuantityError as error:
-        raise ProviderUnavailableError(f"offer {name}: {error}") from error
+        return InstanceType(name, {}, problem=f"offer {name}: {error}")
     return InstanceType(name, capacity, offerings=offerings)
 
 
