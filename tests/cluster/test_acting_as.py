@@ -239,7 +239,7 @@ class TestCache:
     async def test_an_uncached_kind_is_read_as_the_other_user(
         self, server: RecordingCluster, cached: CachedCluster, verb: str
     ) -> None:
-        """Such as Secrets: no cache holds them, so the rights of the other user decide."""
+        """Such as Secrets: no informer has read them, so the rights of the other user decide."""
         server.requests.clear()
         with suppress(ApiError):
             if verb == "get":
@@ -337,7 +337,7 @@ class TestApplyCache:
     ],
 )
 @pytest.mark.parametrize("make", [*WRAPPED, CACHED])
-def test_a_user_without_a_name_never_becomes_the_own_user(
+def test_an_invalid_user_never_becomes_the_own_user(
     make: Callable[[Cluster], Cluster], user: Any, problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=problem):
