@@ -11,14 +11,14 @@ from ocf import component
 from ocf.cluster import ApplyCache, Cluster, Request, ServiceAccount, Verb
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.interceptor import InterceptingCluster, key_of
-from ocf.component import Component, Conflicts, DeletionOrder, Finalizer, finalize, reconciling
+from ocf.component import Adoption, Component, Conflicts, DeletionOrder, Finalizer, finalize, reconciling
 from ocf.component.deletion import SKIP_CLEANUP
 from ocf.component.diff import diff
 from ocf.errors import BuildError, ReconcileError, api_error
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import clusterrole, configmap, deployment, hpa
-from ocf.testing import RecordingCluster
+from ocf.testing import FaultyCluster, RecordingCluster, faults
 from ocf_server import CustomKind, EmbeddedCluster
 from tests.component.conftest import SHOP
 
@@ -165,6 +165,32 @@ class TestLifecycle:
         assert Verb.DELETE in verbs
         assert (await env.cluster.get(CONFIG))["data"] == {"a": "2"}
 
+    async def test_recreation_after_an_immutable_change(self, env: Env, web_base: Manifest) -> None:
+        """Which is tried before anything is deleted."""
+        template = {**web_base["spec"]["template"], "metadata": {"labels": {"app": "other"}}}
+        other = {**web_base, "spec": {"selector": {"matchLabels": {"app": "other"}}, "template": template}}
+        option = "recreate_on_immutable_change"
+        first, second = (built(deployment.Builder(base), user="jane", **{option: True}) for base in (web_base, other))
+        assert Verb.DELETE in await self.check(env, first, second, second)
+        assert (await env.cluster.get(env.web))["spec"]["selector"] == {"matchLabels": {"app": "other"}}
+
+    async def test_an_object_that_another_client_creates_first(self, env: Env) -> None:
+        """The latest state is read as the user, too, where no cache has it."""
+
+        async def create() -> None:
+            await env.create(CONFIG, data={"a": "0"})
+
+        between = FaultyCluster(env.cluster, [faults.meanwhile(create, verbs=[Verb.CREATE], times=1)])
+        cluster = RecordingCluster(between, apply_cache=ApplyCache())
+        async with reconciling(await env.owner_manifest(), cluster, clock=env.clock) as context:
+            result = await built(settings(a="1"), user="jane", adopt=Adoption.NEVER).reconcile(context)
+        between.assert_all_injected()
+        assert result.condition.reason == "Blocked"
+        assert users_of(cluster, env.owner)[False] == {"jane"}
+
+    async def test_a_kind_that_may_be_missing(self, env: Env) -> None:
+        await self.check(env, built(settings(), user="jane", only_if_served=True))
+
     async def test_adoption_and_takeover(self, env: Env) -> None:
         await env.create(CONFIG, data={"a": "0", "b": "0"})
         made = component.Builder("web", condition_type="WebReady").acting_as("jane", groups=MASTERS)
@@ -173,7 +199,8 @@ class TestLifecycle:
         assert (await env.cluster.get(CONFIG))["data"] == {"a": "1"}
 
     async def test_values_that_are_set_once(self, env: Env) -> None:
-        await self.check(env, built(settings(a="1"), user="jane", set_once=["data.a"]))
+        first = built(settings(a="1"), user="jane")
+        await self.check(env, first, built(settings(a="1"), user="jane", set_once=["data.a"]))
         assert (await env.cluster.get(CONFIG))["data"] == {"a": "1"}
 
     @pytest.mark.parametrize(
