@@ -21,6 +21,7 @@ These features are left out silently, because most tests do not depend on them:
 * **Controllers.** Only garbage collection and the deletion of namespaces are simulated, after every write or when
   `collect_garbage` is called. Unless `EmbeddedCluster.controllers` runs, no ReplicaSets or pods are created, and no
   status is filled in: write it through the status subresource.
+* **Authorization**, unless `EmbeddedCluster(authorization=True)` asks for RBAC: every user may do everything.
 * **Admission plugins, and some validation.** Workloads, networking, storage claims, configuration, access rules,
   quotas, leases and autoscalers are validated; of other built-in kinds only the metadata is.
 * **Defaults** are complete for Pod, PodTemplate, Deployment, StatefulSet, ReplicaSet, Job, CronJob, Service, Secret,

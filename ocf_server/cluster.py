@@ -24,12 +24,13 @@ from ocf.cluster.protocol import (
     WatchOptions,
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
-from ocf.errors import ApiError, ManifestError
+from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.json_values import to_json
 from ocf.schema.builtin import CustomKind
 from ocf_server.admission.dispatcher import Dispatcher
-from ocf_server.api.status_errors import bad_request, method_not_allowed
+from ocf_server.api.requests import attributes_of, received, request_for_key, request_for_manifest
+from ocf_server.api.status_errors import method_not_allowed
+from ocf_server.api.users import ADMINISTRATOR, User, impersonated
 from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient
 from ocf_server.api.write_options import FieldValidation, WriteOptions, require_manager
 from ocf_server.apiextensions import custom_resource
@@ -37,22 +38,22 @@ from ocf_server.controllers.crd_names import NamesAcceptedController
 from ocf_server.controllers.garbage_collector import GarbageCollector
 from ocf_server.controllers.runner import Controllers
 from ocf_server.controllers.settings import ControllerSettings
-from ocf_server.registry import created_parts, generic_store, verbs
-from ocf_server.registry import scale as scale_subresource
+from ocf_server.registry import created_parts, verbs
 from ocf_server.registry.conversion import ConversionWebhooks
+from ocf_server.registry.impersonation import authorize
 from ocf_server.registry.pages import BATCH, read_page
 from ocf_server.registry.pending_write import PendingWrite, run_without_admission
 from ocf_server.registry.registry import Registry, kind_of
 from ocf_server.registry.request_checks import require_subresource
+from ocf_server.registry.scale import apply_scale, patch_scale, scale_of, update_scale
 from ocf_server.registry.selectors import selection
+from ocf_server.registry.start import start
 from ocf_server.registry.storage import Storage
 from ocf_server.watch import StoredEvent, WatchSelector, follow, read_version
 
 __all__ = ["EmbeddedCluster"]
 
 Result = TypeVar("Result")
-
-_FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 def _system_clock() -> datetime:
@@ -82,6 +83,9 @@ class EmbeddedCluster:
             does this.
         seed: Seed of uids and generated names; the same seed and the same requests give the same values.
         admission: Client that calls admission webhooks; None calls them over HTTPS.
+        authorization: Authorize every request by the roles and bindings in the cluster, as a real API server does with
+            `--authorization-mode=RBAC`. The cluster itself is that of an administrator, who may do everything;
+            `acting_as` returns that of others.
 
     Example:
         >>> import asyncio
@@ -116,6 +120,7 @@ class EmbeddedCluster:
         collect: bool = True,
         seed: int = 0,
         admission: AdmissionClient | None = None,
+        authorization: bool = False,
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
         # Random values come from the seed, so that test runs are reproducible.
@@ -129,32 +134,15 @@ class EmbeddedCluster:
         self._bookmark_every = bookmark_every
         self._collects = collect
         self._apply_cache = ApplyCache()
-        self._user = ""
+        self._requestor: User | None = None
         self.requests = RequestLog()
         """Log of all requests to the cluster; `requests.clear()` empties it."""
-        for name in (*_FIRST_NAMESPACES, *namespaces):
-            manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            run_without_admission(verbs.create(self._registry, manifest, WriteOptions(field_manager="kube-apiserver")))
+        start(self._registry, namespaces, authorization=authorization)
 
     @property
     def apply_cache(self) -> ApplyCache:
         """Apply results that outlive a reconcile; losing them costs one write per affected object."""
         return self._apply_cache
-
-    def acting_as(
-        self,
-        user: str | ServiceAccount,
-        *,
-        groups: Sequence[str] = (),
-        uid: str = "",
-        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
-    ) -> "EmbeddedCluster":
-        """Return a view of the same cluster whose requests are those of another user, in the request log."""
-        acting = Impersonation.of(user, groups, uid, extra)
-        view = copy.copy(self)
-        view._user = acting.user  # noqa: SLF001 (an instance of this class)
-        view._apply_cache = self._apply_cache.acting_as(acting.key)  # noqa: SLF001 (an instance of this class)
-        return view
 
     @property
     def resource_version(self) -> str:
@@ -210,8 +198,49 @@ class EmbeddedCluster:
             A view of the same cluster, with the same objects and the same log.
         """
         view = copy.copy(self)
-        checks = WriteOptions(validation=validation, duplicates=tuple(duplicates))
+        checks = replace(self._checks, validation=validation, duplicates=tuple(duplicates))
         view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (an instance of this class)
+        return view
+
+    def acting_as(
+        self,
+        user: str | ServiceAccount,
+        *,
+        groups: Sequence[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] = NO_EXTRA,
+    ) -> "EmbeddedCluster":
+        """Return this cluster for another user: admission, access reviews and authorization see that user.
+
+        The user needs not exist. The groups that a real API server adds are added here, too: a service account is in
+        those of all service accounts unless groups are given, and every user in `system:authenticated`.
+
+        The administrator acts as anybody. What another user returns is impersonation: with `authorization`, each
+        request is refused unless that user has the right `impersonate`. Acting as a third user replaces the second.
+
+        Args:
+            user: Name of the user, or a service account.
+            groups: Groups of the user.
+            uid: The uid of the user; empty for none.
+            extra: Further values of the user, by their keys.
+
+        Raises:
+            ConfigError: If the user has no name, or a value cannot be sent in a header.
+
+        Example:
+            >>> import asyncio
+            >>> cluster = EmbeddedCluster(authorization=True)
+            >>> asyncio.run(cluster.acting_as("alice").get(ObjectKey("v1", "Node", "one")))
+            Traceback (most recent call last):
+            ...
+            ocf.errors.ForbiddenError: nodes "one" is forbidden: User "alice" cannot get resource "nodes" in API group \
+            "" at the cluster scope
+        """
+        acting, view = Impersonation.of(user, groups, uid, extra), copy.copy(self)
+        others = None if self._checks.user is ADMINISTRATOR else self._checks.user
+        view._requestor = self._requestor or others  # noqa: SLF001 (an instance of this class)
+        view._checks = replace(self._checks, user=impersonated(acting))  # noqa: SLF001 (as above)
+        view._apply_cache = self._apply_cache.acting_as(acting.key)  # noqa: SLF001 (as above)
         return view
 
     @contextmanager
@@ -233,7 +262,8 @@ class EmbeddedCluster:
         """
         # Imported here, because few clusters use them.
         view = copy.copy(self)
-        view.requests = RequestLog()
+        view.requests, view._requestor = RequestLog(), None  # noqa: SLF001 (an instance of this class)
+        view._checks = WriteOptions()  # noqa: SLF001 (as above)
         return Controllers(view, self._registry, settings or ControllerSettings())
 
     async def restore(self, manifests: Iterable[Manifest]) -> None:
@@ -258,7 +288,7 @@ class EmbeddedCluster:
             '1'
         """
         for manifest in manifests:
-            verbs.restore(self._registry, _received(manifest, manifest))
+            verbs.restore(self._registry, received(manifest, manifest))
 
     async def collect_garbage(self) -> None:
         """Collect garbage and finish the deletion of namespaces now."""
@@ -274,12 +304,12 @@ class EmbeddedCluster:
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
-        with self._recording(_request_for_key(Verb.GET, key, subresource)):
+        with self._recording(request_for_key(Verb.GET, key, subresource)):
             resource = self._registry.resource(key.api_version, key.kind)
             require_subresource(resource, key.name, subresource)
             found = await self._conversions.ready(lambda: self._registry.find(resource, key))
             if subresource is Subresource.SCALE:
-                return scale_subresource.scale_of(found, resource)
+                return scale_of(found, resource)
             return self._registry.copy(found)
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
@@ -296,7 +326,7 @@ class EmbeddedCluster:
 
     async def _page(self, api_version: str, kind: str, options: ListOptions) -> ObjectList:
         """Read one page; its items are those of the store, and must not be changed."""
-        with self._recording(Request(Verb.LIST, api_version, kind, options.namespace)):
+        with self._recording(Request(Verb.LIST, api_version, kind, options.namespace), options.field_selector):
             resource = self._registry.resource(api_version, kind)
             if not self._registry.has_converter(resource):
                 return await read_page(self._registry, resource, options)
@@ -320,7 +350,7 @@ class EmbeddedCluster:
 
     async def _changes(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[StoredEvent, None]:
         """Report changes as `watch` does, with the objects of the store, which must not be changed."""
-        with self._recording(Request(Verb.WATCH, api_version, kind, options.namespace)):
+        with self._recording(Request(Verb.WATCH, api_version, kind, options.namespace), options.field_selector):
             resource = self._registry.resource(api_version, kind)
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
@@ -344,17 +374,11 @@ class EmbeddedCluster:
     ) -> Manifest:
         """Apply an object by server-side apply."""
         options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
-        manifest = _received(manifest, manifest)
-        with self._recording(_request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
+        manifest = received(manifest, manifest)
+        with self._recording(request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
             require_manager(field_manager, "PatchOptions", is_apply=True)
-            if subresource is Subresource.SCALE:
-                key, scale = scale_subresource.addressed(manifest)
-                return await self._write(
-                    lambda: scale_subresource.apply_scale(self._registry, key, scale, options), outcome
-                )
-            return self._registry.copy(
-                await self._write(lambda: verbs.apply(self._registry, manifest, options), outcome)
-            )
+            write = apply_scale if subresource is Subresource.SCALE else verbs.apply
+            return self._registry.copy(await self._write(lambda: write(self._registry, manifest, options), outcome))
 
     async def create(
         self,
@@ -372,8 +396,8 @@ class EmbeddedCluster:
         options = self._options(field_manager, subresource, dry_run=dry_run)
         if strict:
             options = replace(options, validation=FieldValidation.STRICT)
-        manifest = _received(manifest, manifest)
-        with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
+        manifest = received(manifest, manifest)
+        with self._recording(request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
             require_manager(field_manager, "CreateOptions")
             if subresource is not None:
                 return await self._write(lambda: created_parts.create(self._registry, manifest, options), outcome)
@@ -386,69 +410,60 @@ class EmbeddedCluster:
     ) -> Manifest:
         """Replace an object, its status, or its Scale."""
         options = self._options(field_manager, subresource, dry_run=dry_run)
-        manifest = _received(manifest, manifest)
-        with self._recording(_request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
+        manifest = received(manifest, manifest)
+        with self._recording(request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
             require_manager(field_manager, "UpdateOptions")
-            if subresource is Subresource.SCALE:
-                key, scale = scale_subresource.addressed(manifest)
-                return await self._write(
-                    lambda: scale_subresource.update_scale(self._registry, key, scale, options), outcome
-                )
-            return self._registry.copy(
-                await self._write(lambda: verbs.update(self._registry, manifest, options), outcome)
-            )
+            write = update_scale if subresource is Subresource.SCALE else verbs.update
+            return self._registry.copy(await self._write(lambda: write(self._registry, manifest, options), outcome))
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Patch an object, its status, or its Scale."""
         patch_type, manager, subresource = options.patch_type, options.field_manager, options.subresource
-        write = self._options(manager, subresource, dry_run=options.dry_run)
-        patch = _received(patch, key)
-        request = replace(
-            _request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run
-        )
+        checks = self._options(manager, subresource, dry_run=options.dry_run)
+        patch = received(patch, key)
+        request = replace(request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run)
         with self._recording(request) as outcome:
             require_manager(manager, "PatchOptions")
-            if subresource is Subresource.SCALE:
-                return await self._write(
-                    lambda: scale_subresource.patch_scale(self._registry, key, patch, patch_type, write), outcome
-                )
+            write = patch_scale if subresource is Subresource.SCALE else verbs.patch
             return self._registry.copy(
-                await self._write(lambda: verbs.patch(self._registry, key, patch, patch_type, write), outcome)
+                await self._write(lambda: write(self._registry, key, patch, patch_type, checks), outcome)
             )
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object."""
-        write = self._options("", None, dry_run=options.dry_run)
-
-        def plan() -> PendingWrite[Manifest | None]:
-            resource = self._registry.resource(key.api_version, key.kind)
-            live = self._registry.find(resource, key)
-            return generic_store.delete(
-                self._registry,
-                resource,
-                live,
-                write,
-                preconditions=options.preconditions,
-                propagation=options.propagation,
-                grace_period_seconds=options.grace_period_seconds,
-            )
-
-        with self._recording(replace(_request_for_key(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:
-            await self._write(plan, outcome)
+        checks = self._options("", None, dry_run=options.dry_run)
+        with self._recording(replace(request_for_key(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:
+            await self._write(lambda: verbs.delete(self._registry, key, options, checks), outcome)
 
     def _options(
         self, field_manager: str, subresource: Subresource | None, *, dry_run: bool, force: bool = False
     ) -> WriteOptions:
-        request = _REQUEST.get()
-        checks = request[1] if request is not None and request[0] is self else self._checks
+        given = self._request() or self._checks
         return WriteOptions(
-            field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn
+            field_manager, force, subresource, dry_run, given.validation, given.duplicates, given.warn, given.user
         )
+
+    def _request(self) -> WriteOptions | None:
+        """Return the options of the request of the HTTP server that is being handled; None if there is none."""
+        request = _REQUEST.get()
+        return request[1] if request is not None and request[0] is self else None
+
+    def _authorize(self, request: Request, selector: str) -> None:
+        """Raise ForbiddenError if the user may not make a request; the HTTP server has checked its own."""
+        if self._registry.rbac is not None and self._request() is None:
+            resource = self._registry.resource(request.api_version, request.kind)
+            attributes = attributes_of(request, resource, selector)
+            authorize(self._registry.rbac, self._checks.user, attributes, by=self._requestor)
 
     async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
         """Run a write, with admission if webhooks or policies are configured."""
         if self._registry.has_admission() or self._registry.has_converters():
-            result, outcome.changed = await self._dispatcher.run(plan)
+            # A webhook in this process makes requests of its own.
+            token = _REQUEST.set(None)
+            try:
+                result, outcome.changed = await self._dispatcher.run(plan)
+            finally:
+                _REQUEST.reset(token)
             return result
         before = self._registry.store.version
         result = run_without_admission(plan())
@@ -456,12 +471,13 @@ class EmbeddedCluster:
         return result
 
     @contextmanager
-    def _recording(self, request: Request) -> Iterator[_Outcome]:
-        """Log a request with its outcome; after a write, run the controllers."""
-        outcome = _Outcome()
-        if self._user:
-            request = replace(request, user=self._user)
+    def _recording(self, request: Request, selector: str = "") -> Iterator[_Outcome]:
+        """Authorize a request and log it with its outcome; after a write, run the controllers."""
+        outcome, user = _Outcome(), (self._request() or self._checks).user
+        if user is not ADMINISTRATOR:
+            request = replace(request, user=user.username)
         try:
+            self._authorize(request, selector)
             yield outcome
         except ApiError as error:
             self.requests.record(replace(request, code=error.code))
@@ -480,36 +496,3 @@ class EmbeddedCluster:
 
 
 _REQUEST: Final[ContextVar[tuple[EmbeddedCluster, WriteOptions] | None]] = ContextVar("request", default=None)
-
-
-def _received(body: Any, sent_to: ObjectKey | Manifest) -> Any:
-    """Return the body of a write as a real API server receives it; raise ApiError if it cannot be sent there."""
-    try:
-        return to_json(body, "")
-    except ManifestError as error:
-        named = sent_to if isinstance(sent_to, ObjectKey) else _named(sent_to)
-        raise bad_request(f"{named}: cannot be sent: {'; '.join(map(str, error.problems))}") from None
-
-
-def _named(manifest: Manifest) -> str:
-    request = _request_for_manifest(Verb.UPDATE, manifest, WriteOptions())
-    return str(ObjectKey(request.api_version, request.kind, request.name, request.namespace))
-
-
-def _request_for_key(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:
-    return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
-
-
-def _request_for_manifest(verb: Verb, manifest: Manifest, options: WriteOptions) -> Request:
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    return Request(
-        verb,
-        str(manifest.get("apiVersion") or ""),
-        str(manifest.get("kind") or ""),
-        str(metadata.get("namespace") or ""),
-        str(metadata.get("name") or metadata.get("generateName") or ""),
-        options.subresource,
-        options.field_manager,
-        options.dry_run,
-    )

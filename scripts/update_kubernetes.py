@@ -7,6 +7,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 
 * `schema`: the table of built-in kinds, `ocf/schema/builtin.json.gz`
 * `openapi`: discovery and OpenAPI of the embedded server, `ocf_server/http/{served.json.gz,openapi.json.xz}`
+* `roles`: the roles that it begins with, `ocf_server/registry/default_roles.json`
 * `protobuf`: its table of protobuf fields, `ocf_server/http/protobuf.json.gz`
 * `structs`: the Go structs that messages show, `ocf_server/validation/structs.json.gz`
 * `characters`: the classes of characters of Go's regular expressions, `ocf_server/cel/unicode_classes.json.gz`
@@ -21,7 +22,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `controllers`: states of the other controllers at rest, `tests/ocf_server/controllers/comparison/states.jsonl.gz`
 * `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
 
-The same release gives the same bytes for the first four; the others record times and random names. `make test` then
+The same release gives the same bytes for the first six; the others record times and random names. `make test` then
 compares: what fails is what the release changed.
 """
 
@@ -145,6 +146,11 @@ def openapi(servers: Servers) -> None:
     script("generate.openapi", servers.url, TOKEN)
 
 
+def roles(_: Servers) -> None:
+    """Generate the roles that the embedded server begins with."""
+    script("generate.roles")
+
+
 def protobuf(_: Servers) -> None:
     """Generate the table of protobuf fields."""
     script("generate.protobuf", *sources().values())
@@ -211,6 +217,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
     for step in (
         schema,
         openapi,
+        roles,
         protobuf,
         structs,
         characters,

@@ -17,6 +17,7 @@ from ocf.objects.json_syntax import json_problem
 from ocf.objects.paths import get_field
 from ocf.schema.builtin import ApiResource
 from ocf_server.admission.matching import WebhookCall, request_namespace
+from ocf_server.api.attributes import Attributes
 from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.status_errors import invalid
 from ocf_server.patch.json_patch import PatchError, json_patch
@@ -38,8 +39,6 @@ __all__ = [
     "warnings_of",
 ]
 
-# The requests of the embedded cluster have no other user.
-_USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _OPTIONS: Final = {
     WriteOperation.CREATE: "CreateOptions",
     WriteOperation.UPDATE: "UpdateOptions",
@@ -64,7 +63,7 @@ def admission_review(registry: Registry, call: WebhookCall, review: Review, uid:
 
 
 def expression_values(registry: Registry, resource: ApiResource, review: Review) -> dict[str, Any]:
-    """Return the values of `object`, `oldObject` and `request` in expressions.
+    """Return the values of `object`, `oldObject`, `request` and the authorizer in expressions.
 
     Args:
         resource: The kind, in the API version that a rule matched.
@@ -73,7 +72,21 @@ def expression_values(registry: Registry, resource: ApiResource, review: Review)
         "object": converted(registry, review.object, resource, review),
         "oldObject": converted(registry, review.old, resource, review),
         "request": admission_request(resource, review),
+        **_authorizer(registry, review),
     }
+
+
+def _authorizer(registry: Registry, review: Review) -> Mapping[str, Any]:
+    """Return the variables of the authorizer; none without authorization."""
+    if registry.rbac is None:
+        return {}
+    # Imported here, because most clusters have no expressions.
+    from ocf_server.cel.authorizer import authorizer_values
+
+    requested, subresource = review.resource, str(review.options.subresource or "")
+    home, name = request_namespace(review), review.name
+    attributes = Attributes("", requested.group, requested.plural, subresource, home, name)
+    return authorizer_values(registry.rbac.authorize, review.options.user, attributes)
 
 
 def admission_request(resource: ApiResource, review: Review) -> dict[str, Any]:
@@ -94,7 +107,7 @@ def admission_request(resource: ApiResource, review: Review) -> dict[str, Any]:
         **({"name": review.name} if review.name else {}),
         **({"namespace": namespace} if namespace else {}),
         "operation": str(review.operation),
-        "userInfo": dict(_USER),
+        "userInfo": review.options.user.info(),
         "dryRun": review.options.dry_run,
         "options": _request_options(review),
     }

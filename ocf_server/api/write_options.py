@@ -10,6 +10,7 @@ from ocf.errors import FieldProblem
 from ocf.objects.field_errors import FieldError, required, too_long
 from ocf.objects.field_errors import invalid as invalid_value
 from ocf_server.api.status_errors import invalid
+from ocf_server.api.users import ADMINISTRATOR, User
 
 __all__ = ["FieldValidation", "WriteOptions", "default_manager", "require_manager"]
 
@@ -41,6 +42,7 @@ class WriteOptions:
         dry_run: Compute and validate the result, but do not store it.
         duplicates: Paths of duplicate fields in the body, `metadata.name`; only the parser of the body finds them.
         warn: Called with every warning.
+        user: The user of the request.
     """
 
     field_manager: str = ""
@@ -50,6 +52,7 @@ class WriteOptions:
     validation: FieldValidation = FieldValidation.IGNORE
     duplicates: tuple[str, ...] = ()
     warn: Callable[[str], None] = _discard_warning
+    user: User = ADMINISTRATOR
 
 
 def require_manager(field_manager: str, options: str, *, is_apply: bool = False) -> None:

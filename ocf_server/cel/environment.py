@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ocf_server.cel.authorizer import AUTHORIZER_VALUES
+from ocf_server.cel.authorizer import authorizer_values
 from ocf_server.cel.expressions import ExpressionError, checked_expression
 from ocf_server.cel.runtime import MAX_STEPS, Checked, Frame, StepMeter, TooExpensiveError
 from ocf_server.cel.types import (
@@ -238,14 +238,18 @@ class Environment:
 
         Args:
             budget: The remaining steps; those of the variables of the policy are subtracted.
-            **given: Values of `object`, `oldObject`, `request`, `namespaceObject` and `params`.
+            **given: Values of `object`, `oldObject`, `request`, `namespaceObject` and `params`; and those of the
+                authorizer, without which everything is allowed.
 
         Returns:
             The values; the variables of the policy are evaluated when an expression uses them, at most once.
         """
-        values = {**given, **AUTHORIZER_VALUES}
+        values = {**_ALLOWED, **given}
         values["variables"] = _Composed(self._compiled, values, budget)
         return values
+
+
+_ALLOWED: Final = authorizer_values()
 
 
 def _type_problem(kind: CelType, gives: tuple[CelType, ...]) -> str:

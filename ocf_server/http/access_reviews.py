@@ -1,18 +1,21 @@
 """Access reviews: objects that are answered and not stored, such as SelfSubjectAccessReview.
 
-Every user may do everything.
+Without authorization every user may do everything.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from ocf.errors import ApiError, FieldProblem
 from ocf.objects import Manifest
 from ocf.schema.builtin import struct
+from ocf_server.api.attributes import Attributes
 from ocf_server.api.status_errors import bad_request, invalid
 from ocf_server.api.users import ADMINISTRATOR, ADMINISTRATOR_TOKEN, User
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.codec.decoding import DecodeError, decode, unknown_fields
 from ocf_server.http.resource_catalog import ServedResource
+from ocf_server.registry.rbac import Rule
 from ocf_server.registry.registry import Registry
 from ocf_server.registry.request_checks import report_unknown
 from ocf_server.validation.reviews import REVIEW_RULES
@@ -74,11 +77,34 @@ def _status(kind: str, review: Manifest, registry: Registry, user: User) -> dict
         return {"userInfo": user.info()}
     if kind == "TokenReview":
         return _token_status(review.get("spec") or {}, registry)
+    spec = review.get("spec") or {}
     if kind == "SelfSubjectRulesReview":
-        if not (review.get("spec") or {}).get("namespace"):
+        if not spec.get("namespace"):
             raise bad_request("no namespace on request")
-        return dict(_RULES)
-    return {"allowed": True}
+        return dict(_RULES) if registry.rbac is None else _rules(registry.rbac.rules_of(user, spec["namespace"]))
+    if registry.rbac is None:
+        return {"allowed": True}
+    extra = {name: tuple(values) for name, values in (spec.get("extra") or {}).items()}
+    subject = User(spec.get("user", ""), tuple(spec.get("groups") or ()), spec.get("uid", ""), extra)
+    asked = user if kind == "SelfSubjectAccessReview" else subject
+    decision = registry.rbac.authorize(asked, _attributes(spec))
+    return {"allowed": decision.allowed, **({"reason": decision.reason} if decision.reason else {})}
+
+
+def _attributes(spec: Manifest) -> Attributes:
+    if found := spec.get("nonResourceAttributes"):
+        return Attributes(found.get("verb", ""), path=found.get("path", ""))
+    found = spec.get("resourceAttributes") or {}
+    fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+    return Attributes(**{field: found.get(field, "") for field in fields})
+
+
+def _rules(found: Iterable[Rule]) -> dict[str, Any]:
+    """Return rules as the status of a SelfSubjectRulesReview."""
+    listed: dict[str, list[Rule]] = {"resourceRules": [], "nonResourceRules": []}
+    for rule in found:
+        listed["nonResourceRules" if rule.get("nonResourceURLs") else "resourceRules"].append(rule)
+    return {**listed, "incomplete": False}
 
 
 def _token_status(spec: Manifest, registry: Registry) -> dict[str, Any]:

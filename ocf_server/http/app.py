@@ -3,9 +3,9 @@
 Requests that are not about objects (discovery, OpenAPI, health, version) are answered from the catalog; all others go
 to the handler of their verb. Every error is sent as a `Status`.
 
-There is no authentication: every client that can reach the port may do everything, so the server listens on loopback
-only. A web page in a browser on the same machine can also reach it; therefore requests with the name of another host,
-or with an `Origin` header, are rejected.
+Without authorization every client that can reach the port may do everything, so the server listens on loopback only.
+A web page in a browser on the same machine can also reach it; therefore requests with the name of another host, or with
+an `Origin` header, are rejected.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ from ocf.http.connections import client_ended
 from ocf.objects import ObjectKey
 from ocf_server.api.status_errors import bad_request, forbidden, method_not_allowed, no_such_resource
 from ocf_server.api.trace_context import receive
-from ocf_server.api.users import ADMINISTRATOR, User
+from ocf_server.api.users import User
+from ocf_server.http.authentication import Target, admitted_user
 from ocf_server.http.backend import Backend
 from ocf_server.http.control import CONTROL, Control
 from ocf_server.http.documents import document_response, not_served
@@ -145,6 +146,14 @@ class _RequestHandler:
         if path.startswith(CONTROL) and self._control is not None:
             return _response(await self._handle_control(request, path.removeprefix(CONTROL), self._control))
         target = parse_path(path)
+        user = admitted_user(self._backend.registry, request, target)
+        with self._backend.requested_by(user):
+            return await self._answer(request, target, user, warnings)
+
+    async def _answer(
+        self, request: web.Request, target: Target, user: User, warnings: list[str]
+    ) -> web.StreamResponse:
+        path = request.rel_url.raw_path
         # Before this server's own kinds: an APIService with a service takes the whole version over, as in
         # kube-aggregator.
         if isinstance(target, ResourcePath | VersionPath) and (aggregation := self._aggregated()) is not None:
@@ -152,10 +161,9 @@ class _RequestHandler:
             if service is not None:
                 from ocf_server.http.proxy import forward
 
-                user = _user(self._backend, request.headers.get("Authorization", ""))
                 return await forward(aggregation, service, request, await _body(request), user)
         if isinstance(target, ResourcePath):
-            return await self._handle_resource(request, target, warnings)
+            return await self._handle_resource(request, target, user, warnings)
         accept = request.headers.get("Accept", "")
         document = document_response(self._backend.catalog(), path, accept=accept, host=request.host)
         if request.method not in ("GET", "HEAD"):
@@ -169,7 +177,7 @@ class _RequestHandler:
             raise bad_request(str(error)) from error
 
     async def _handle_resource(
-        self, request: web.Request, path: ResourcePath, warnings: list[str]
+        self, request: web.Request, path: ResourcePath, user: User, warnings: list[str]
     ) -> web.StreamResponse:
         kind = self._backend.catalog().find(path.group, path.version, path.plural)
         if kind is None:
@@ -199,9 +207,9 @@ class _RequestHandler:
             media=negotiate(request.headers.get("Accept", ""), offer),
             now=self._backend.registry.now(),
             warn=warnings.append,
-            user=_user(self._backend, request.headers.get("Authorization", "")),
+            user=user,
         )
-        receive(request.headers, context.user)
+        receive(request.headers, user)
         if kind.warning:
             context.warn(kind.warning)
         if watch and "watch" in kind.verbs:
@@ -259,26 +267,6 @@ def _require_local_client(request: web.Request) -> None:
         return
     seen = f'Host "{request.host}"' if origin is None else f'Origin "{origin}"'
     raise forbidden("", "", f"requests need a loopback Host header and no Origin header, but this one has {seen}")
-
-
-def _user(backend: Backend, authorization: str) -> User:
-    """Return the user of a request: that of a token of this server, otherwise the administrator.
-
-    Raises:
-        ApiError: If a token of this server is not valid.
-    """
-    scheme, _, token = authorization.partition(" ")
-    # Only a JWT, which has points, can be a token of this server; it asks for no other credentials.
-    if scheme.lower() != "bearer" or "." not in token:
-        return ADMINISTRATOR
-    from ocf_server.registry.service_account_tokens import TokenError, authenticate, is_issued
-
-    if not is_issued(token):
-        return ADMINISTRATOR
-    try:
-        return authenticate(backend.registry, token)[0]
-    except TokenError as error:
-        raise api_error("Unauthorized", code=401, reason="Unauthorized") from error
 
 
 async def _body(request: web.Request) -> bytes:

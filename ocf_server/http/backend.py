@@ -5,8 +5,8 @@ example one that injects faults, counts, or delays. Information that only the HT
 whether an object still exists after its delete) is read directly from the embedded cluster, without the wrapper and
 without an entry in the request log.
 
-Field validation and the receiver of warnings differ between requests, but the verbs of `Cluster`, which a wrapper
-calls, have no parameters for them. So the embedded cluster takes them from the context of the request.
+The user, field validation and the receiver of warnings differ between requests, but the verbs of `Cluster`, which a
+wrapper calls, have no parameters for them. So the embedded cluster takes them from the context of the request.
 
 Without a wrapper, lists and watches share the objects of the store and their encodings. A wrapper gets copies, which it
 may change.
@@ -21,6 +21,7 @@ from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
+from ocf_server.api.users import User
 from ocf_server.api.write_options import FieldValidation, WriteOptions
 from ocf_server.cluster import EmbeddedCluster
 from ocf_server.http.resource_catalog import RemoteVersion, ResourceCatalog, ServedResource, builtin_kinds, custom_kind
@@ -65,14 +66,18 @@ class Backend:
         self._is_wrapped = wrap is not None
         return self.wrapped
 
+    def requested_by(self, user: User) -> AbstractContextManager[None]:
+        """Make the requests inside of the block, which are authorized, those of a user."""
+        return self.cluster._checking_request(WriteOptions(user=user))  # noqa: SLF001 (as below)
+
     def checking(
-        self, validation: FieldValidation, warn: Callable[[str], None], duplicates: Iterable[str]
+        self, validation: FieldValidation, warn: Callable[[str], None], duplicates: Iterable[str], user: User
     ) -> AbstractContextManager[None]:
         """Apply the field validation of a request to writes inside the block.
 
-        The arguments are those of `EmbeddedCluster.checking`.
+        The arguments are those of `EmbeddedCluster.checking`, and the user of the request.
         """
-        checks = WriteOptions(validation=validation, duplicates=tuple(duplicates), warn=warn)
+        checks = WriteOptions(validation=validation, duplicates=tuple(duplicates), warn=warn, user=user)
         return self.cluster._checking_request(checks)  # noqa: SLF001 (this package is a part of the embedded cluster)
 
     async def list(

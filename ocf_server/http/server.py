@@ -6,7 +6,7 @@ import ipaddress
 import json
 import os
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,12 +38,14 @@ class HttpServer:
         cluster: The cluster that it serves.
         _backend: The cluster with its current wrapper.
         authority: The certificate of its authority, as PEM; empty if it serves without TLS.
+        _tls: Its TLS configuration; None if it serves without TLS.
     """
 
     url: str
     cluster: EmbeddedCluster
     _backend: "Backend"
     authority: bytes = b""
+    _tls: ServingTls | None = None
 
     def wrap(self, wrap: "Wrap | None") -> Cluster:
         """Replace the wrapper around the cluster.
@@ -57,11 +59,16 @@ class HttpServer:
         """
         return self._backend.wrap(wrap)
 
-    def kubeconfig(self) -> dict[str, Any]:
+    def kubeconfig(self, user: str = "", groups: Sequence[str] = ()) -> dict[str, Any]:
         """Return a kubeconfig for this server.
 
         Without TLS it has `insecure-skip-tls-verify`: some clients, such as `@kubernetes/client-node`, connect to a URL
         of plain HTTP only then.
+
+        Args:
+            user: Name of its user; empty for the administrator. With TLS it has a client certificate of that user;
+                without TLS the administrator impersonates the user, because kubectl sends no credentials then.
+            groups: Groups of the user.
         """
         context = {"cluster": _NAME, "user": _NAME}
         trust: dict[str, Any] = {"insecure-skip-tls-verify": True}
@@ -72,10 +79,18 @@ class HttpServer:
             "kind": "Config",
             "clusters": [{"name": _NAME, "cluster": {"server": self.url, **trust}}],
             # The server asks for no credentials, but kubectl asks its user for some over HTTPS where it finds none.
-            "users": [{"name": _NAME, "user": {"token": ADMINISTRATOR_TOKEN} if self.authority else {}}],
+            "users": [{"name": _NAME, "user": self._credentials(user, groups)}],
             "contexts": [{"name": _NAME, "context": context}],
             "current-context": _NAME,
         }
+
+    def _credentials(self, user: str, groups: Sequence[str]) -> dict[str, Any]:
+        if self._tls is None:
+            return {"as": user, "as-groups": [*groups]} if user else {}
+        if not user:
+            return {"token": ADMINISTRATOR_TOKEN}
+        certificate, key = map(base64.b64encode, self._tls.client(user, groups))
+        return {"client-certificate-data": certificate.decode(), "client-key-data": key.decode()}
 
 
 @asynccontextmanager
@@ -135,7 +150,7 @@ async def serving(
         name = f"[{host}]" if ":" in host else host
         scheme, authority = ("https", issued.authority) if issued else ("http", b"")
         try:
-            yield HttpServer(f"{scheme}://{name}:{listening.port}", cluster, backend, authority)
+            yield HttpServer(f"{scheme}://{name}:{listening.port}", cluster, backend, authority, issued)
         finally:
             stopping.set()
 

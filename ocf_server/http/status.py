@@ -71,7 +71,13 @@ def status_of(error: ApiError) -> Manifest:
 _WITH_DETAILS: Final = (404, 405)
 _UNKNOWN_MEDIA: Final = "406: Not Acceptable"
 _UNKNOWN_PATCH: Final = "415: Unsupported Media Type"
-_GENERIC: Final = (_UNKNOWN_MEDIA, _UNKNOWN_PATCH, "the server rejected our request due to an error in our request")
+_PATH: Final = "forbidden: User "
+_GENERIC: Final = (
+    _UNKNOWN_MEDIA,
+    _UNKNOWN_PATCH,
+    _PATH,
+    "the server rejected our request due to an error in our request",
+)
 _NAMED: Final = (
     re.compile(r'(?:object is being deleted: )?(?P<kind>[a-z0-9.-]+) "(?P<name>[^"]*)" (?:not found|already exists)'),
     re.compile(r'Operation cannot be fulfilled on (?P<kind>[A-Za-z0-9./-]+) "(?P<name>[^"]*)":'),

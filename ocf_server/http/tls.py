@@ -1,11 +1,20 @@
-"""TLS of the HTTP server: a certificate authority that is made for one server, and its serving certificate."""
+"""TLS of the HTTP server: a certificate authority that is made for one server, and the certificates it issues."""
+
+from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from ocf.errors import ConfigError
 
-__all__ = ["ServingTls"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from trustme import CA, LeafCert
+
+__all__ = ["ServingTls", "client_certificate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,14 +22,14 @@ class ServingTls:
     """The TLS configuration of a server.
 
     Args:
-        authority: The certificate of the authority that issued it, as PEM.
+        issuer: The authority that issued its certificate.
     """
 
     context: ssl.SSLContext
-    authority: bytes
+    issuer: CA
 
     @classmethod
-    def issue(cls, *hosts: str) -> "ServingTls":
+    def issue(cls, *hosts: str) -> ServingTls:
         """Make an authority, and a serving certificate for some hosts; both are valid for years and kept in memory.
 
         Raises:
@@ -30,7 +39,52 @@ class ServingTls:
             import trustme
         except ImportError as error:
             raise ConfigError("serving with TLS needs trustme: install it with pip install 'ocf[testing]'") from error
-        authority = trustme.CA(organization_name="ocf")
+        issuer = trustme.CA(organization_name="ocf")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert(*hosts).configure_cert(context)
-        return cls(context, authority.cert_pem.bytes())
+        issuer.issue_cert(*hosts).configure_cert(context)
+        # A client may have a certificate of this authority, and needs none.
+        issuer.configure_trust(context)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return cls(context, issuer)
+
+    @property
+    def authority(self) -> bytes:
+        """The certificate of the authority, as PEM."""
+        return self.issuer.cert_pem.bytes()
+
+    def client(self, user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
+        """Return a certificate of a user and its private key, as PEM."""
+        leaf = self.issuer.issue_cert(common_name=user)
+        return client_certificate(self.issuer, leaf, user, groups), leaf.private_key_pem.bytes()
+
+
+def client_certificate(issuer: CA, leaf: LeafCert, user: str, groups: Sequence[str]) -> bytes:
+    """Return a certificate, as PEM, that authenticates a user to an API server.
+
+    The API server reads the common name as the user and each organization as a group, but trustme always writes exactly
+    one organization. So the certificate is signed again with another subject.
+
+    Args:
+        leaf: The certificate that trustme has issued.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+
+    issued = x509.load_pem_x509_certificate(leaf.cert_chain_pems[0].bytes())
+    parts = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, group) for group in groups]
+    draft = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([*parts, x509.NameAttribute(x509.NameOID.COMMON_NAME, user)]))
+        .issuer_name(issued.issuer)
+        .public_key(issued.public_key())
+        .serial_number(issued.serial_number)
+        .not_valid_before(issued.not_valid_before_utc)
+        .not_valid_after(issued.not_valid_after_utc)
+    )
+    for extension in issued.extensions:
+        # A client has no alternative names; Go rejects a critical extension with an empty list.
+        if not isinstance(extension.value, x509.SubjectAlternativeName):
+            draft = draft.add_extension(extension.value, critical=extension.critical)
+    key = serialization.load_pem_private_key(issuer.private_key_pem.bytes(), password=None)
+    signed = draft.sign(cast("ec.EllipticCurvePrivateKey", key), hashes.SHA256())
+    return signed.public_bytes(serialization.Encoding.PEM)

@@ -108,7 +108,7 @@ def _require_same_name(context: RequestContext, sent: Manifest) -> None:
 def _checking(backend: Backend, context: RequestContext, options: WriteQuery) -> AbstractContextManager[None]:
     """Apply the request's field validation to a write."""
     found = () if options.validation is FieldValidation.IGNORE else duplicates(context.body)
-    return backend.checking(options.validation, context.warn, found)
+    return backend.checking(options.validation, context.warn, found, context.user)
 
 
 def _named(context: RequestContext, sent: Manifest) -> Manifest:

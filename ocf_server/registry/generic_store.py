@@ -15,12 +15,14 @@ from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource
+from ocf_server.api.attributes import Attributes
 from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.resource_versions import parse_problem
 from ocf_server.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.apiextensions.crd_status import marked_for_deletion
 from ocf_server.registry.conversion_review import ConversionNeeded, converting
+from ocf_server.registry.escalation import require_no_escalation
 from ocf_server.registry.graceful_deletion import deletion_time, grace_period, seconds_left, shortens
 from ocf_server.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review, WriteOperation
 from ocf_server.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
@@ -46,11 +48,14 @@ _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 
 
-def create(registry: Registry, resource: ApiResource, new: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def create(
+    registry: Registry, resource: ApiResource, new: Manifest, options: WriteOptions, *, named: bool = False
+) -> PendingWrite[Manifest]:
     """Store a new object.
 
     Args:
         new: The object, defaulted, with its managed fields; it belongs to the store afterwards.
+        named: Whether the request names the object, as an update or an apply; it is authorized as a create then, too.
 
     Returns:
         The object as stored; it must not be changed.
@@ -68,13 +73,17 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.CREATE, resource, *place, new, None, options))
         )
+    _require_no_escalation(registry, resource, new, None, options)
     # After the mutating webhooks, which may set a name themselves.
     generated = not new["metadata"].get("name") and bool(new["metadata"].get("generateName"))
-    metadata = _set_server_fields(registry, resource, new)
+    metadata = _set_server_fields(registry, resource, new, options)
     _allocate(registry, resource, new, None, options)
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
+    if named and registry.rbac is not None:
+        namespace, name = place_of(new)
+        registry.rbac.require(options.user, Attributes("create", resource.group, resource.plural, "", namespace, name))
     # Validating webhooks see the object as it will be stored, but after the server's own validation has passed.
     place, new = place_of(new), _encoded(new, resource)
     if reviewed:
@@ -89,6 +98,13 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         deleting = "deletionTimestamp" in taken["metadata"]
         raise already_exists(resource.group_resource, place[1], deleting=deleting, generated=generated)
     return new if options.dry_run else (yield from _written(registry, resource, place, new))
+
+
+def _require_no_escalation(
+    registry: Registry, resource: ApiResource, new: Manifest, live: Manifest | None, options: WriteOptions
+) -> None:
+    if registry.rbac is not None:
+        require_no_escalation(registry.rbac, options.user, resource, new, live)
 
 
 def _encoded(new: Manifest, resource: ApiResource) -> Manifest:
@@ -116,7 +132,9 @@ def _require_object(manifest: Manifest | None) -> Manifest:
     return manifest
 
 
-def _set_server_fields(registry: Registry, resource: ApiResource, new: Manifest) -> dict[str, Any]:
+def _set_server_fields(
+    registry: Registry, resource: ApiResource, new: Manifest, options: WriteOptions
+) -> dict[str, Any]:
     """Set the fields of a new object that only the API server writes; return its metadata."""
     metadata: dict[str, Any] = new["metadata"]
     for name in (*_SERVER_METADATA, *_DELETION, "selfLink"):
@@ -125,7 +143,7 @@ def _set_server_fields(registry: Registry, resource: ApiResource, new: Manifest)
         metadata["name"] = _unused_name(registry, resource, metadata)
     metadata["uid"] = registry.new_uid()
     metadata["creationTimestamp"] = registry.timestamp()
-    prepare_create(new, resource, registry.empty(resource))
+    prepare_create(new, resource, registry.empty(resource), options.user)
     return metadata
 
 
@@ -179,6 +197,7 @@ def update(
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.UPDATE, resource, *place, new, live, options))
         )
+    _require_no_escalation(registry, resource, new, live, options)
     # Before the validation: a stale object may be invalid only because of what has changed since.
     _require_version(resource, live, new)
     _require_uid(resource, live, new)

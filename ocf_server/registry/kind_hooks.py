@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf_server.api.users import ADMINISTRATOR
 from ocf_server.apiextensions.crd_status import remember_stored, start_status
 from ocf_server.registry.disabled_fields import LEASE, drop_disabled_status, drop_election_fields
 from ocf_server.registry.pod_resizes import qos_class
@@ -149,11 +148,6 @@ def _set_quality_of_service(pod: Manifest) -> None:
         pod["status"]["qosClass"] = qos_class(pod["spec"])
 
 
-def _set_requestor(request: Manifest) -> None:
-    # The server has one user.
-    request["spec"] = {**request["spec"], "username": ADMINISTRATOR.username, "groups": [*ADMINISTRATOR.groups]}
-
-
 def _add_finalizer(namespace: Manifest) -> None:
     finalizers = namespace["spec"].setdefault("finalizers", [])
     if "kubernetes" not in finalizers:
@@ -164,7 +158,6 @@ PREPARE_CREATE: Final[Mapping[tuple[str, str], Callable[[Manifest], None]]] = {
     ("", "Namespace"): _add_finalizer,
     ("", "Pod"): _set_quality_of_service,
     ("batch", "Job"): _generate_selector,
-    CERTIFICATE_REQUEST: _set_requestor,
     _CLAIM: lambda claim: set_sources(claim, {}),
     _DEFINITION: start_status,
 }

@@ -23,6 +23,7 @@ from ocf_server.managedfields.typed import type_problems
 from ocf_server.registry.conversion import convert
 from ocf_server.registry.conversion_review import ConversionCache, ConversionNeeded
 from ocf_server.registry.pending_write import Phase
+from ocf_server.registry.rbac import Rbac
 from ocf_server.registry.storage import Kind, Place, Storage
 
 __all__ = ["DEFINITION", "Registry", "decoded", "kind_of", "place_of", "without_managed_fields"]
@@ -108,12 +109,14 @@ class Registry:
     Args:
         custom: Custom kinds without a CustomResourceDefinition in the store, by group, version and kind.
         now: The clock; returns an aware instant in UTC.
+        rbac: Authorizes requests; None if everybody may do everything.
     """
 
     store: Storage
     custom: dict[Served, ApiResource]
     now: Callable[[], datetime]
     random: random.Random
+    rbac: Rbac | None = None
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
@@ -131,6 +134,7 @@ class Registry:
         clone = copy.copy(self)
         # What follows from the definitions is shared: a change of a definition replaces it.
         clone.store, clone.conversions = self.store.clone(), self.conversions.clone()
+        clone.rbac = self.rbac and Rbac(clone.store)
         # A copy, so that both continue with the same uids and names.
         clone.random = copy.copy(self.random)
         return clone

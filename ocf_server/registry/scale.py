@@ -34,7 +34,7 @@ from ocf_server.registry.registry import Registry, place_of
 from ocf_server.registry.request_checks import apply_error, metadata_of, require_known, require_same, require_typed
 from ocf_server.registry.selectors import selector_text
 
-__all__ = ["addressed", "apply_scale", "patch_scale", "scale_of", "update_scale"]
+__all__ = ["apply_scale", "patch_scale", "scale_of", "update_scale"]
 
 _SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
@@ -185,19 +185,8 @@ def _put(manifest: Manifest, segments: tuple[str, ...], value: Any) -> None:
     manifest[segments[-1]] = value
 
 
-def addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
-    """Split a manifest for the scale subresource into the scaled object and its Scale.
-
-    Args:
-        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`; a Scale does not identify the
-            scaled object.
-
-    Returns:
-        The key of the scaled object, and its Scale.
-
-    Raises:
-        BadRequestError: If the manifest does not identify the scaled object.
-    """
+def _addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
+    """Split a manifest for the scale subresource into the key of the scaled object and its Scale."""
     if manifest.get("kind") == "Scale":
         raise bad_request(
             "a Scale does not identify the scaled object: set apiVersion and kind of that object, or patch by key"
@@ -221,15 +210,24 @@ def _unreadable(problem: str) -> ApiError:
     return bad_request(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
 
 
-def update_scale(registry: Registry, key: ObjectKey, sent: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def update_scale(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Replace the Scale of a workload.
 
     Args:
-        sent: The Scale; it is not changed.
+        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`; a Scale does not identify the
+            scaled object. It is not changed.
 
     Returns:
         The Scale after the write.
+
+    Raises:
+        BadRequestError: If the manifest does not identify the scaled object.
     """
+    key, sent = _addressed(manifest)
+    return (yield from _update(registry, key, sent, options))
+
+
+def _update(registry: Registry, key: ObjectKey, sent: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     resource = registry.resource(key.api_version, key.kind)
     live = registry.find(resource, key)
     old = scale_of(live, resource)
@@ -259,14 +257,15 @@ def patch_scale(
     if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
         raise unsupported_patch()
     sent = patched(scale_of(registry.find(resource, key), resource), change, patch_type, _scale_type())
-    return (yield from update_scale(registry, key, sent, options))
+    return (yield from _update(registry, key, sent, options))
 
 
-def apply_scale(registry: Registry, key: ObjectKey, config: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def apply_scale(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Apply the Scale of a workload; arguments, result and errors are those of `update_scale`, plus conflicts.
 
     For a custom resource, a real API server fails unless the apply changes nothing; so does this function.
     """
+    key, config = _addressed(manifest)
     resource = registry.resource(key.api_version, key.kind)
     live = registry.find(resource, key)
     old = scale_of(live, resource)

@@ -12,6 +12,7 @@ from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.numbers import encoded_numbers
+from ocf_server.api.users import User
 from ocf_server.managedfields.fieldset import FieldSet
 from ocf_server.registry.disabled_fields import drop_disabled_fields
 from ocf_server.registry.kind_hooks import (
@@ -132,6 +133,9 @@ _FIRST_STATUS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
 }
 
 
+_REQUESTOR: Final = ("username", "uid", "groups", "extra")
+
+
 def _key(resource: ApiResource) -> tuple[str, str]:
     return resource.group, resource.kind
 
@@ -181,12 +185,13 @@ def _empty_status(resource: ApiResource, new: Manifest, empty: Manifest) -> None
         new.pop("status", None)
 
 
-def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> None:
+def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest, user: User) -> None:
     """Set the initial status and generation of a new object, and what the API server adds to its kind.
 
     Args:
         new: The object; it is changed.
         empty: The empty object of the kind.
+        user: The user of the request.
     """
     if "status" in resource.subresources:
         _empty_status(resource, new, empty)
@@ -197,6 +202,9 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
     drop_disabled_fields(new, _key(resource))
     if prepare := PREPARE_CREATE.get(_key(resource)):
         prepare(new)
+    if _key(resource) == CERTIFICATE_REQUEST:
+        sent = {name: value for name, value in new["spec"].items() if name not in _REQUESTOR}
+        new["spec"] = {**sent, **user.info()}
 
 
 def prepare_update(

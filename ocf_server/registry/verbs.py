@@ -5,7 +5,7 @@ Each verb computes the new object and its managed fields from the request; `gene
 
 from typing import Any, Final
 
-from ocf.cluster.protocol import PatchType
+from ocf.cluster.protocol import DeleteOptions, PatchType
 from ocf.errors import ApiError, FieldProblem, api_error
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.json_equality import equal_json
@@ -52,7 +52,7 @@ from ocf_server.registry.request_checks import (
 )
 from ocf_server.registry.strategy import allows_create_on_update, ignored_fields
 
-__all__ = ["apply", "create", "patch", "restore", "update"]
+__all__ = ["apply", "create", "delete", "patch", "restore", "update"]
 
 _DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
@@ -137,11 +137,14 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
         return {}
 
 
-def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def create(
+    registry: Registry, manifest: Manifest, options: WriteOptions, *, named: bool = False
+) -> PendingWrite[Manifest]:
     """Create an object.
 
     Args:
         manifest: The object; it is not changed.
+        named: Whether the request is an update, which names the object.
 
     Returns:
         The object as stored; it must not be changed.
@@ -152,7 +155,7 @@ def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     registry.require_creatable(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
     new = _round_trip(registry, new, resource)
     managed = _tracked(registry, resource, registry.empty(resource), new, _managed_of_request(None, manifest), options)
-    stored = yield from generic_store.create(registry, resource, _set_managed(new, managed), options)
+    stored = yield from generic_store.create(registry, resource, _set_managed(new, managed), options, named=named)
     return stored
 
 
@@ -194,7 +197,7 @@ def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     live = registry.read(resource, (key.namespace, key.name))
     if live is None:
         if options.subresource is None and allows_create_on_update(resource):
-            return (yield from create(registry, manifest, options))
+            return (yield from create(registry, manifest, options, named=True))
         raise not_found(resource.group_resource, key.name)
     new = _body(manifest, resource, options)
     uid = new["metadata"].get("uid")
@@ -202,6 +205,22 @@ def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
         problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
         raise stale(resource.group_resource, key.name, problem)
     return (yield from _replace(registry, resource, live, new, manifest, options))
+
+
+def delete(
+    registry: Registry, key: ObjectKey, wanted: DeleteOptions, options: WriteOptions
+) -> PendingWrite[Manifest | None]:
+    """Delete an object; result and errors are those of `generic_store.delete`."""
+    resource = registry.resource(key.api_version, key.kind)
+    return generic_store.delete(
+        registry,
+        resource,
+        registry.find(resource, key),
+        options,
+        preconditions=wanted.preconditions,
+        propagation=wanted.propagation,
+        grace_period_seconds=wanted.grace_period_seconds,
+    )
 
 
 def _key(manifest: Manifest, resource: ApiResource) -> ObjectKey:
@@ -398,7 +417,7 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
             problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise stale(resource.group_resource, key.name, problem)
         final["metadata"].pop("resourceVersion", None)
-        return (yield from generic_store.create(registry, resource, final, options))
+        return (yield from generic_store.create(registry, resource, final, options, named=True))
     return (yield from generic_store.update(registry, resource, live, final, options))
 
 

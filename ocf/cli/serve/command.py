@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ocf.cli.command import Command
+from ocf.cli.command import Command, OneOf
 from ocf.cli.controllers import stopped_by_signals
 from ocf.cli.options import traceback_option
 from ocf.cli.serve.controller_options import (
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
+class AuthorizationMode(StrEnum):
+    """Values of the option that says how requests are authorized, as kube-apiserver names them."""
+
+    ALWAYS_ALLOW = "AlwaysAllow"
+    RBAC = "RBAC"
+
+
 @click.command(cls=Command)
 @port_option
 @kubeconfig_option
@@ -47,6 +55,12 @@ __all__ = ["serve"]
 @click.option("--load", type=Path, multiple=True, metavar="FILE", help="Manifests to create at start; repeatable.")
 @click.option(
     "--fault", multiple=True, metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."
+)
+@click.option(
+    "--authorization-mode",
+    type=OneOf(AuthorizationMode),
+    default=AuthorizationMode.ALWAYS_ALLOW,
+    help="RBAC refuses what the roles in the cluster do not allow.",
 )
 @click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority made for this server.")
 @controllers_option
@@ -61,6 +75,7 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     crd: tuple[Path, ...],
     load: tuple[Path, ...],
     fault: tuple[str, ...],
+    authorization_mode: AuthorizationMode,
     tls: bool,
     controllers: tuple[str, ...],
     nodes: int | None,
@@ -69,15 +84,16 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Serve an embedded Kubernetes API on this machine.
 
-    kubectl, kopf and other clients can use it. There is no authentication, so it listens on loopback only. Objects
-    are stored, and nothing acts on them, unless built-in controllers are chosen with --controllers. Ctrl-C stops it;
-    the state is in memory and not kept.
+    kubectl, kopf and other clients can use it, as an administrator unless they act as another user (kubectl --as), so
+    it listens on loopback only. Objects are stored, and nothing acts on them, unless built-in controllers are chosen
+    with --controllers. Ctrl-C stops it; the state is in memory and not kept.
 
     Example:
         ocf serve --controllers all --load manifests.yaml
     """
     settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
-    options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, settings)
+    authorization = authorization_mode is AuthorizationMode.RBAC
+    options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, authorization, settings)
     from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
@@ -94,6 +110,7 @@ class _ServeOptions:
     faults: Sequence[str]
     output: ServeOutput
     tls: bool
+    authorization: bool
     controllers: ControllerSettings | None
 
 
@@ -101,7 +118,7 @@ async def _serve(options: _ServeOptions) -> None:
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving
 
-    cluster = EmbeddedCluster()
+    cluster = EmbeddedCluster(authorization=options.authorization)
     await load_files(cluster, options.files, field_manager="ocf-serve")
     control = _LazyControl()
     stop = stopped_by_signals()

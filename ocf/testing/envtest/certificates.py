@@ -10,15 +10,14 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from ocf.errors import ConfigError
+from ocf_server.http.tls import client_certificate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
     from trustme import LeafCert
 
 __all__ = ["Authority", "CertificateFiles"]
@@ -69,10 +68,8 @@ class Authority:
         Args:
             user: Name of the user; the file names contain it, and differ between calls.
         """
-        from cryptography.hazmat.primitives import serialization
-
         leaf = self._leaf(user)
-        certificate = self._renamed(leaf, _subject(user, groups)).public_bytes(serialization.Encoding.PEM)
+        certificate = client_certificate(self._ca, leaf, user, groups)
         return self._store(re.sub(r"[^\w.-]", "-", user), certificate, leaf.private_key_pem.bytes())
 
     def signing_keys(self, name: str) -> CertificateFiles:
@@ -97,44 +94,11 @@ class Authority:
             *hosts, common_name=name, organization_name=_NAME, not_before=now - _SKEW, not_after=now + _VALID
         )
 
-    def _renamed(self, leaf: LeafCert, subject: x509.Name) -> x509.Certificate:
-        """Sign a certificate again with another subject.
-
-        The API server reads each organization as a group, but trustme always writes exactly one organization.
-        """
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-
-        issued = x509.load_pem_x509_certificate(leaf.cert_chain_pems[0].bytes())
-        draft = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(issued.issuer)
-            .public_key(issued.public_key())
-            .serial_number(issued.serial_number)
-            .not_valid_before(issued.not_valid_before_utc)
-            .not_valid_after(issued.not_valid_after_utc)
-        )
-        for extension in issued.extensions:
-            # A client has no alternative names; Go rejects a critical extension with an empty list.
-            if not isinstance(extension.value, x509.SubjectAlternativeName):
-                draft = draft.add_extension(extension.value, critical=extension.critical)
-        key = serialization.load_pem_private_key(self._ca.private_key_pem.bytes(), password=None)
-        return draft.sign(cast("ec.EllipticCurvePrivateKey", key), hashes.SHA256())
-
     def _store(self, name: str, certificate: bytes, key: bytes) -> CertificateFiles:
         stem = f"{next(self._count):02}-{name}"
         return CertificateFiles(
             _write(self._folder / f"{stem}.crt", certificate), _write(self._folder / f"{stem}.key", key)
         )
-
-
-def _subject(user: str, groups: Sequence[str]) -> x509.Name:
-    """Return a subject as the API server reads it: the common name is the user, organizations are its groups."""
-    from cryptography import x509
-
-    parts = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*parts, x509.NameAttribute(x509.NameOID.COMMON_NAME, user)])
 
 
 def _write(file: Path, content: bytes) -> Path:

@@ -86,6 +86,20 @@ async def test_it_serves_with_tls() -> None:
     assert b64decode(cluster["certificate-authority-data"]).startswith(b"-----BEGIN CERTIFICATE-----")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [((), 200), (("--authorization-mode", "AlwaysAllow"), 200), (("--authorization-mode", "RBAC"), 403)],
+)
+async def test_roles_are_evaluated_on_request(arguments: tuple[str, ...], status: int) -> None:
+    async with serve(*arguments) as running:
+        running.session.headers["Impersonate-User"] = "alice"
+        assert (await running.request("GET", PATH))[0] == status
+
+
+def test_an_authorization_mode_that_is_not_supported_is_an_error() -> None:
+    assert "must be one of AlwaysAllow, RBAC, got 'ABAC'" in error_of("--authorization-mode", "ABAC")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_it_serves_until_a_signal_and_removes_its_files(number: signal.Signals) -> None:
     async with serve() as running:

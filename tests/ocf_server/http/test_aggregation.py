@@ -150,7 +150,7 @@ async def test_watches_take_no_connection_from_requests(either: Either) -> None:
 
 
 async def test_a_watch_ends_with_a_client_that_closes_its_side(server: HttpServer, ask: HttpClient) -> None:
-    either = Either(ask, "/api/v1/namespaces/shop")
+    either = Either(ask, "/api/v1/namespaces/shop", lambda _: ask)
     place = urlsplit(server.url)
     async with registered(either) as served:
         await available(either.ask, "True")
