@@ -137,6 +137,8 @@ class EmbeddedCluster:
         self._requestor: User | None = None
         self.requests = RequestLog()
         """Log of all requests to the cluster; `requests.clear()` empties it."""
+        self.authorization = authorization
+        """Whether requests are authorized."""
         start(self._registry, namespaces, authorization=authorization)
 
     @property
@@ -215,7 +217,7 @@ class EmbeddedCluster:
         The user needs not exist. The groups that a real API server adds are added here, too: a service account is in
         those of all service accounts unless groups are given, and every user in `system:authenticated`.
 
-        The administrator acts as anybody. What another user returns is impersonation: with `authorization`, each
+        The administrator acts as any user. What another user returns is impersonation: with `authorization`, each
         request is refused unless that user has the right `impersonate`. Acting as a third user replaces the second.
 
         Args:
@@ -260,7 +262,6 @@ class EmbeddedCluster:
         Args:
             settings: Which controllers, how many nodes, and the delays of pods; None for the defaults.
         """
-        # Imported here, because few clusters use them.
         view = copy.copy(self)
         view.requests, view._requestor = RequestLog(), None  # noqa: SLF001 (an instance of this class)
         view._checks = WriteOptions()  # noqa: SLF001 (as above)

@@ -20,6 +20,7 @@ from ocf.testing.matrix import MatrixCase, VersionMatrix
 from ocf.testing.matrix_file import load_matrix
 from ocf.testing.mutating_cluster import MutatingCluster
 from ocf.testing.mutation_coverage import Firing, Fixture
+from ocf.testing.operator_cluster import operator_cluster
 from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.round_trips import assert_round_trips
@@ -59,6 +60,7 @@ __all__ = [
     "lint_conditions",
     "load_matrix",
     "objects_of",
+    "operator_cluster",
     "roll_out",
     "run_in_virtual_time",
     "serialize",

@@ -53,9 +53,10 @@ class OwnerEnv(Generic[O, C]):
         others: Further operators of the process. After the owner, each reconciles all of its own owners, in the
             namespace of the owner if both kinds have namespaces; in all namespaces with a relation across them.
         webhooks: The webhooks of the operators, if the cluster calls them in this process.
+        reconciles_with: The cluster as the operator uses it, such as that of `operator_cluster`; None for `cluster`.
 
     Attributes:
-        cluster: The cluster, to look at what the operator has made.
+        cluster: The cluster, to look at what the operator has made, and to do what users do.
         clock: The clock, to let time pass between two reconciles.
         key: The key of the owner.
         webhooks: The webhooks of the operators, to look at their calls and to inject faults; None if there are none, or
@@ -97,6 +98,7 @@ class OwnerEnv(Generic[O, C]):
         controllers: Controllers | None = None,
         others: Sequence[Operator[Any]] = (),
         webhooks: LocalWebhooks | None = None,
+        reconciles_with: Cluster | None = None,
     ) -> None:
         self.operator = operator
         self.key = owner
@@ -105,6 +107,7 @@ class OwnerEnv(Generic[O, C]):
         self._recorder = recorder or NullRecorder()
         self._controllers = controllers
         self._others = tuple(others)
+        self._reconciles_with: Cluster = cluster if reconciles_with is None else reconciles_with
         self.webhooks: Final = webhooks
         self.values: Final = ContextValues()
 
@@ -119,6 +122,7 @@ class OwnerEnv(Generic[O, C]):
         controllers: Controllers | None = None,
         others: Sequence[Operator[Any]] = (),
         webhooks: bool = True,
+        reconciles_with: Cluster | None = None,
     ) -> OwnerEnv[O2, C2]:
         """Create the owner, with the definitions and policies of the operators, and the namespace if it is missing.
 
@@ -132,6 +136,8 @@ class OwnerEnv(Generic[O, C]):
             others: Further operators of the process, which reconcile their own owners.
             webhooks: Whether an embedded cluster calls the webhooks of the operators, in this process; see
                 `LocalWebhooks`. A real one calls those of `serve_webhooks`.
+            reconciles_with: The cluster as the operator uses it, such as that of `operator_cluster`; None for
+                `cluster`.
         """
         namespace = owner["metadata"].get("namespace")
         if namespace and not await _exists(cluster, ObjectKey("v1", "Namespace", namespace)):
@@ -147,7 +153,15 @@ class OwnerEnv(Generic[O, C]):
         local = await LocalWebhooks.install(cluster, *operators) if served else None
         key = ObjectKey.of(await cluster.create(owner, field_manager=_USER))
         return OwnerEnv(
-            operator, key, cluster, clock, recorder=recorder, controllers=controllers, others=others, webhooks=local
+            operator,
+            key,
+            cluster,
+            clock,
+            recorder=recorder,
+            controllers=controllers,
+            others=others,
+            webhooks=local,
+            reconciles_with=reconciles_with,
         )
 
     async def reconcile(self) -> timedelta | None:
@@ -159,7 +173,7 @@ class OwnerEnv(Generic[O, C]):
         Raises:
             Exception: The error that the reconcile failed with, after the status was written.
         """
-        return await self._reconcile(RecordingCluster(self.cluster))
+        return await self._reconcile(RecordingCluster(self._reconciles_with))
 
     async def settle(self, *, rollouts: bool = True, most: int = 20) -> None:
         """Reconcile until nothing is written any more, and no other reconcile is asked for at once; no time passes.
@@ -176,9 +190,9 @@ class OwnerEnv(Generic[O, C]):
             Exception: The error of a reconcile that failed.
         """
         __tracebackhide__ = True
-        recorded, at_once = RecordingCluster(self.cluster), False
+        recorded, at_once = RecordingCluster(self._reconciles_with), False
         for _ in range(most):
-            recorded = RecordingCluster(self.cluster)
+            recorded = RecordingCluster(self._reconciles_with)
             delay = await self._reconcile(recorded)
             at_once = delay is not None and delay <= timedelta(0)
             rolled = await self._roll_out() if rollouts else False

@@ -18,6 +18,7 @@ import pytest
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
+from ocf.objects.documents import load_documents
 from ocf.runtime.operator import Operator
 from ocf.testing.async_fixture import async_fixture
 from ocf.testing.clock import VirtualClock
@@ -38,6 +39,7 @@ from ocf.testing.envtest.fixtures import (
     pytest_runtest_makereport,
 )
 from ocf.testing.goldens import Subject, assert_golden
+from ocf.testing.operator_cluster import operator_cluster
 from ocf.testing.owner_env import OwnerEnv
 from ocf_server import ControllerSettings, CustomKind, EmbeddedCluster
 from ocf_server.controllers.runner import Controllers
@@ -66,6 +68,7 @@ __all__ = [
     "golden_directory",
     "metrics_stub",
     "operator",
+    "operator_roles",
     "other_operators",
     "owner",
     "owner_env",
@@ -78,11 +81,15 @@ GoldenCheck: TypeAlias = Callable[[str, Subject], None]
 """Type of the fixture `golden`: compares a resource or a component with a file in `golden_directory`."""
 
 _OPTION = "--ocf-update-goldens"
+_ROLES = "ocf_operator_roles"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flag that refreshes golden files."""
+    """Add the flag that refreshes golden files, and the setting of the roles."""
     group = parser.getgroup("ocf")
+    parser.addini(
+        _ROLES, "files with the roles with whose rights owner_env reconciles, from `ocf manifests`", type="paths"
+    )
     group.addoption(_OPTION, action="store_true", help="write golden files instead of comparing with them")
 
 
@@ -105,11 +112,34 @@ def cluster_namespaces() -> Sequence[str]:
 
 
 @pytest.fixture
+def operator_roles(pytestconfig: pytest.Config) -> Sequence[Manifest] | None:
+    """Return the roles with whose rights `owner_env` reconciles: those of the setting; None without it: all rights."""
+    files: list[Path] = pytestconfig.getini(_ROLES)
+    return [role for file in files for role in _roles(file)] or None
+
+
+def _roles(file: Path) -> Sequence[Manifest]:
+    try:
+        return load_documents(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        problem = f"{file} cannot be read: {error.strerror or error}"
+        raise ConfigError(f"{_ROLES}: {problem}; name the file of roles that `ocf manifests` writes") from error
+
+
+@pytest.fixture
 def cluster(
-    clock: VirtualClock, cluster_kinds: Sequence[CustomKind], cluster_namespaces: Sequence[str]
+    clock: VirtualClock,
+    cluster_kinds: Sequence[CustomKind],
+    cluster_namespaces: Sequence[str],
+    operator_roles: Sequence[Manifest] | None,
 ) -> EmbeddedCluster:
-    """Return an embedded cluster that takes its time from `clock`."""
-    return EmbeddedCluster(kinds=cluster_kinds, namespaces=cluster_namespaces, now=clock.now)
+    """Return an embedded cluster that takes its time from `clock`; it authorizes requests if there are roles."""
+    return EmbeddedCluster(
+        kinds=cluster_kinds,
+        namespaces=cluster_namespaces,
+        now=clock.now,
+        authorization=operator_roles is not None,
+    )
 
 
 @pytest.fixture
@@ -150,9 +180,19 @@ async def owner_env(  # noqa: PLR0917 (fixtures)
     clock: VirtualClock,
     controllers: Controllers | None,
     other_operators: Sequence[Operator[Any]],
+    operator_roles: Sequence[Manifest] | None,
 ) -> AsyncIterator[OwnerEnv[Any]]:
     """Create the owner and the definitions of the operators in `cluster`; needs pytest-asyncio or anyio's plugin."""
-    yield await OwnerEnv.create(operator, owner, cluster, clock, controllers=controllers, others=other_operators)
+    restricted = None if operator_roles is None else await operator_cluster(cluster, operator_roles)
+    yield await OwnerEnv.create(
+        operator,
+        owner,
+        cluster,
+        clock,
+        controllers=controllers,
+        others=other_operators,
+        reconciles_with=restricted,
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Prevention of privilege escalation: nobody grants rights that they do not have.
+"""Prevention of privilege escalation: a user grants only rights that they have.
 
 Source: `pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased` and
 `staging/src/k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go` of Kubernetes 1.36.

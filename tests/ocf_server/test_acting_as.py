@@ -347,7 +347,7 @@ async def test_a_wrapper_behind_the_server_makes_requests_as_their_user(
                 await cluster.get(SETTINGS)
 
 
-async def test_without_authorization_nobody_is_refused(observed: EmbeddedCluster) -> None:
+async def test_without_authorization_no_user_is_refused(observed: EmbeddedCluster) -> None:
     cluster = observed.acting_as("system:anonymous").acting_as("alice")
 
     await cluster.create(config_map(), field_manager="test")

@@ -50,6 +50,7 @@ BREAKS: Final = [
     pytest.param("operator.py", "gated_by=scaled", "gated_by=BooleanGate(True)", id="an autoscaler for all"),
     pytest.param("operator.py", '"name": owner.metadata.name}', '"name": "other"}', id="a name of nothing"),
     pytest.param("model.py", 'default="1.1.0"', "default=1.1", id="a default of another type"),
+    pytest.param("../deploy/base/roles.yaml", "  - services\n", "  - endpoints\n", id="a right is missing"),
     pytest.param("admission.py", ") < Version", ") > Version", id="upgrades are rejected"),
     pytest.param("admission.py", "owner.spec.greeting or f", "f", id="no greeting of the user"),
 ]
