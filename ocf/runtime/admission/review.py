@@ -226,10 +226,9 @@ async def _mutated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: C
         request = await calls.in_thread(partial(_defaulted, webhook, asked))
     for waits, functions in groupby(webhook.mutating, is_coroutine):
         if waits:
-            found = await _await_all(webhook, functions, request, calls)
+            found = await _await_all(webhook, functions, request, calls, warnings)
         else:
-            found = await calls.in_thread(partial(_call_all, webhook, list(functions), request))
-        warnings += warnings_of(request)
+            found = await calls.in_thread(partial(_call_all, webhook, list(functions), request, warnings))
         if isinstance(found, Deny):
             return _with_notes(_denial(asked, [found], []), warnings, {})
         request = found
@@ -247,10 +246,14 @@ def _patch(asked: AdmissionRequest[Any], changed: AdmissionRequest[Any]) -> dict
 
 
 def _call_all(
-    webhook: Webhook[Any], functions: Iterable[Callable[..., Any]], request: AdmissionRequest[Any]
+    webhook: Webhook[Any],
+    functions: Iterable[Callable[..., Any]],
+    request: AdmissionRequest[Any],
+    warnings: list[str],
 ) -> AdmissionRequest[Any] | Deny:
     for function in functions:
         found = _changed(webhook, request, _call(function, request), name_of(function))
+        warnings += warnings_of(request)
         if isinstance(found, Deny):
             return found
         request = found
@@ -258,10 +261,15 @@ def _call_all(
 
 
 async def _await_all(
-    webhook: Webhook[Any], functions: Iterable[Callable[..., Any]], request: AdmissionRequest[Any], calls: Calls
+    webhook: Webhook[Any],
+    functions: Iterable[Callable[..., Any]],
+    request: AdmissionRequest[Any],
+    calls: Calls,
+    warnings: list[str],
 ) -> AdmissionRequest[Any] | Deny:
     for function in functions:
         found = _changed(webhook, request, await _awaited(webhook, function, request, calls), name_of(function))
+        warnings += warnings_of(request)
         if isinstance(found, Deny):
             return found
         request = found
