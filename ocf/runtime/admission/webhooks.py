@@ -325,6 +325,8 @@ def timeout_problems(timeout: timedelta) -> Iterator[str]:
     """Yield why the API server does not wait so long."""
     if not _SHORTEST <= timeout <= _LONGEST:
         yield f"the timeout must be between 1 and 30 seconds, got {timeout.total_seconds():g}"
+    elif timeout % _SHORTEST:
+        yield f"the timeout must be a whole number of seconds, got {timeout.total_seconds():g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,14 @@ async def test_several_webhooks_of_a_kind_are_called(guard: Guard) -> None:
     assert guard.seen == [("a", "CREATE", False)]
 
 
+async def test_the_user_is_the_one_as_whom_the_request_is_made(guard: Guard) -> None:
+    # A real API server authorizes the request, too.
+    alice = guard.cluster.acting_as("alice", groups=["system:masters", "team-web"])
+    stored = await alice.create(guard.config("a"), field_manager="me", dry_run=True)
+    assert stored["data"]["by"] == "alice"
+    assert {"system:masters", "team-web", "system:authenticated"} <= set(stored["data"]["groups"].split())
+
+
 async def test_a_rejection_arrives_with_its_code_and_causes(guard: Guard) -> None:
     denied = await guard.refusal(guard.config("denied"))
     assert isinstance(denied, ForbiddenError)

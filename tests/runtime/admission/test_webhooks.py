@@ -99,6 +99,7 @@ async def test_the_embedded_cluster_takes_them(webhooks: Webhooks) -> None:
         pytest.param("x", [SHOPS, SHOPS], 10, "shops.example.com has two webhooks without a name", id="twice"),
         pytest.param("x", [SHOPS], 31, "between 1 and 30 seconds, got 31", id="too patient"),
         pytest.param("x", [SHOPS], 0.5, "between 1 and 30 seconds, got 0.5", id="too hasty"),
+        pytest.param("x", [SHOPS], 1.5, "a whole number of seconds, got 1.5", id="a part of a second"),
     ],
 )
 def test_what_is_refused(name: str, given: list[Webhook[Any]], timeout: float, problem: str) -> None:
