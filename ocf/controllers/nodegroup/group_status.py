@@ -78,7 +78,8 @@ def next_status(
     base = stored.model_copy(
         update={
             "current_nodes": current,
-            "desired_nodes": desired,
+            # Nodes above the maximum, which a user has lowered, are still there, and not desired.
+            "desired_nodes": min(max(desired, spec.min_nodes), spec.max_nodes),
             "ready_nodes": ready,
             "last_scale_up_time": after.last_scale_up,
             "last_scale_down_time": after.last_scale_down,

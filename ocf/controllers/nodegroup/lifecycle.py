@@ -163,9 +163,12 @@ def _boot_problem(status: VPSieNodeStatus, observed: Observation, now: datetime,
         return machine.problem or "the machine failed"
     if machine is not None and machine.state is MachineState.DELETING:
         return "the machine was deleted while it booted"
-    # One that never ran may just not be listed yet; one that did is gone.
-    if machine is None and status.running_at is not None and _is_lost(status, now):
-        return "the provider does not list the machine any more"
+    # One that never ran may just not be listed yet; one that did is gone, unless its kubelet reports.
+    if machine is None and status.running_at is not None:
+        if observed.node is NodeState.READY:
+            return ""
+        if _is_lost(status, now):
+            return "the provider does not list the machine any more"
     if not _is_ready(observed) and now - (status.requested_at or now) >= boot_timeout:
         return f"the node was not ready within {format_duration(boot_timeout)} after its request"
     return ""

@@ -86,6 +86,7 @@ class _Candidate:
     reasons: list[str]
     problems: tuple[str, ...]
     new: list[NewNode]
+    for_minimum: int = 0
     shortfalls: tuple[Shortfall, ...] = ()
 
     @property
@@ -179,6 +180,7 @@ def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
     # The packing is compared with other groups first, so the state has to be as before.
     if group.choice is TypeChoice.CHEAPEST:
         template = min(candidate.templates, key=lambda each: (each.price, each.key))
+    candidate.for_minimum = missing
     for number in range(missing):
         name = f"{group.name}-min-{number + 1}"
         place_daemons(state, state.add_node(template.make(name)))
@@ -275,8 +277,9 @@ def _limited(candidate: _Candidate, now: datetime) -> GroupScaleUp:
     desired = calculate_desired_nodes(candidate.current, wanted, max(group.min_nodes, 0), group.max_nodes)
     # The formula also counts what is missing to the minimum, for which there may be no template.
     number = min(calculate_nodes_to_add(desired, candidate.current, group.max_nodes, group.batch_size), wanted)
-    if number and is_in_cooldown(now, candidate.status.last_scale_up, group.scale_up_cooldown):
-        number = 0
+    # The nodes of the minimum come first, and wait for nothing.
+    if number > candidate.for_minimum and is_in_cooldown(now, candidate.status.last_scale_up, group.scale_up_cooldown):
+        number = candidate.for_minimum
         reasons.append("the scale-up cooldown is not over")
     elif number < wanted:
         reasons.append(f"{group.batch_size} nodes are added at a time")

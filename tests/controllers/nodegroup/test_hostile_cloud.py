@@ -233,7 +233,7 @@ def test_a_resource_that_never_comes_is_named_after_the_boot_timeout() -> None:
     run(scenario())
 
 
-# https://github.com/kubernetes/autoscaler/issues/2927
+# https://github.com/NVIDIA/gpu-operator/issues/423
 def test_labels_that_nodes_have_and_the_catalog_lacks_make_pods_schedulable() -> None:
     def labelled(_: MachineRequest, node: Manifest) -> Manifest:
         node["metadata"]["labels"][NFD] = "85"
@@ -401,7 +401,7 @@ def test_a_node_that_is_not_ready_is_kept_by_the_rules_of_scale_down(
     run(scenario())
 
 
-# https://github.com/aws/karpenter-provider-aws/issues/4661
+# https://github.com/kubernetes-sigs/karpenter/issues/1573
 @pytest.mark.parametrize("timeout", ["10m", "1h"])
 def test_a_node_that_dies_as_its_drain_begins_goes_when_its_own_time_is_up(timeout: str) -> None:
     env, _ = hostile(as_promised, SMALL)
@@ -494,5 +494,26 @@ def test_the_first_failure_of_the_provider_is_an_event() -> None:
         cloud.answer = ListAnswer.FAILS
         await env.tick(2)
         assert env.events.reasons() == ["ScaleUpFailed"] * 2
+
+    run(scenario())
+
+
+# https://github.com/kubernetes/autoscaler/issues/4942, https://github.com/kubernetes/autoscaler/issues/5916
+def test_the_minimum_is_kept_during_the_cooldown_and_desired_nodes_stay_within_the_bounds() -> None:
+    env, _ = hostile(as_promised, SMALL)
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["small"], maxNodes=5, scaleUpCooldown="1h")
+        for number in range(3):
+            await env.add_pod(f"web-{number}", cpu="2")
+        await env.tick(5)
+        await env.merge_patch(GROUP, {"spec": {"minNodes": 4}}, by="user")
+        await env.add_pod("late-0", cpu="2")
+        await env.add_pod("late-1", cpu="2")
+        await env.tick(5)
+        assert (len(env.cloud.requests), len(await env.waiting())) == (4, 1)
+        await env.merge_patch(GROUP, {"spec": {"minNodes": 0, "maxNodes": 2}}, by="user")
+        await env.tick(1)
+        assert (await env.status())["desiredNodes"] == 2
 
     run(scenario())

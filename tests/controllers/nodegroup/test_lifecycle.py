@@ -151,6 +151,15 @@ def test_a_machine_that_is_not_listed_is_lost_once_its_node_does_not_report_eith
     assert advance(step.status, Observation(RUNNING, node, "n-1"), NOW).status.unlisted_since is None
 
 
+@pytest.mark.parametrize(("node", "phase"), [(NodeState.READY, "Joining"), (NodeState.NOT_READY, "Failed")])
+def test_a_booting_node_that_reports_is_not_given_up_because_a_list_lacks_its_machine(
+    node: NodeState, phase: str
+) -> None:
+    stored = status("Joining", 30, running_at=NOW, **UNLISTED)
+    step = advance(stored, Observation(None, node, "n-1"), NOW)
+    assert (step.status.phase, step.action) == (phase, Action.NONE)
+
+
 MACHINES = st.sampled_from([None, PENDING, RUNNING, DELETING, FAILED])
 STATUSES = st.builds(
     status,

@@ -58,6 +58,17 @@ DRAINING = GroupStatus(draining=frozenset({"n0"}))
             1,
             id="cooldown",
         ),
+        # https://github.com/kubernetes/autoscaler/issues/4942
+        pytest.param(
+            decided(
+                group(min_nodes=2, scale_up_cooldown=timedelta(minutes=1)),
+                pods=many(12),
+                status=GroupStatus(last_scale_up=NOW - timedelta(seconds=59)),
+            ),
+            2,
+            3,
+            id="cooldown, below the minimum",
+        ),
         pytest.param(decided(group(), pods=many(1, cpu="5")), 0, 0, id="a pod that never fits"),
         pytest.param(
             decided(group(max_nodes=2), nodes=members(2, unschedulable=True), pods=many(1), status=DRAINING),
