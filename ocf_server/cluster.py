@@ -30,7 +30,7 @@ from ocf.schema.builtin import CustomKind
 from ocf_server.admission.dispatcher import Dispatcher
 from ocf_server.api.requests import attributes_of, received, request_for_key, request_for_manifest
 from ocf_server.api.status_errors import method_not_allowed
-from ocf_server.api.users import ADMINISTRATOR, User, impersonated
+from ocf_server.api.users import ADMINISTRATOR, impersonated
 from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient
 from ocf_server.api.write_options import FieldValidation, WriteOptions, require_manager
 from ocf_server.apiextensions import custom_resource
@@ -134,7 +134,7 @@ class EmbeddedCluster:
         self._bookmark_every = bookmark_every
         self._collects = collect
         self._apply_cache = ApplyCache()
-        self._requestor: User | None = None
+        self._sender = ADMINISTRATOR
         self.requests = RequestLog()
         """Log of all requests to the cluster; `requests.clear()` empties it."""
         self.authorization = authorization
@@ -212,22 +212,10 @@ class EmbeddedCluster:
         uid: str = "",
         extra: Mapping[str, Sequence[str]] = NO_EXTRA,
     ) -> "EmbeddedCluster":
-        """Return this cluster for another user: admission, access reviews and authorization see that user.
+        """Return this cluster with another user, whom admission, access reviews and authorization see.
 
-        The user needs not exist. The groups that a real API server adds are added here, too: a service account is in
-        those of all service accounts unless groups are given, and every user in `system:authenticated`.
-
-        The administrator acts as any user. What another user returns is impersonation: with `authorization`, each
-        request is refused unless that user has the right `impersonate`. Acting as a third user replaces the second.
-
-        Args:
-            user: Name of the user, or a service account.
-            groups: Groups of the user.
-            uid: The uid of the user; empty for none.
-            extra: Further values of the user, by their keys.
-
-        Raises:
-            ConfigError: If the user has no name, or a value cannot be sent in a header.
+        It is impersonation, as of every `Cluster`: with `authorization`, the user who authenticates needs the right to
+        impersonate. The administrator, whose cluster it is at first, has it; for others see `authenticated_as`.
 
         Example:
             >>> import asyncio
@@ -239,10 +227,19 @@ class EmbeddedCluster:
             "" at the cluster scope
         """
         acting, view = Impersonation.of(user, groups, uid, extra), copy.copy(self)
-        others = None if self._checks.user is ADMINISTRATOR else self._checks.user
-        view._requestor = self._requestor or others  # noqa: SLF001 (an instance of this class)
-        view._checks = replace(self._checks, user=impersonated(acting))  # noqa: SLF001 (as above)
+        view._checks = replace(self._checks, user=impersonated(acting))  # noqa: SLF001 (an instance of this class)
         view._apply_cache = self._apply_cache.acting_as(acting.key)  # noqa: SLF001 (as above)
+        return view
+
+    def authenticated_as(self, user: str | ServiceAccount, *, groups: Sequence[str] = ()) -> "EmbeddedCluster":
+        """Return this cluster as a client with the credentials of a user has it, who then needs rights to act as others.
+
+        Args:
+            user: Name of the user, or a service account.
+            groups: Groups of the user; the API server adds `system:authenticated`, and those of a service account.
+        """
+        view = self.acting_as(user, groups=groups)
+        view._sender = view._checks.user  # noqa: SLF001 (an instance of this class)
         return view
 
     @contextmanager
@@ -263,7 +260,7 @@ class EmbeddedCluster:
             settings: Which controllers, how many nodes, and the delays of pods; None for the defaults.
         """
         view = copy.copy(self)
-        view.requests, view._requestor = RequestLog(), None  # noqa: SLF001 (an instance of this class)
+        view.requests, view._sender = RequestLog(), ADMINISTRATOR  # noqa: SLF001 (an instance of this class)
         view._checks = WriteOptions()  # noqa: SLF001 (as above)
         return Controllers(view, self._registry, settings or ControllerSettings())
 
@@ -454,7 +451,7 @@ class EmbeddedCluster:
         if self._registry.rbac is not None and self._request() is None:
             resource = self._registry.resource(request.api_version, request.kind)
             attributes = attributes_of(request, resource, selector)
-            authorize(self._registry.rbac, self._checks.user, attributes, by=self._requestor)
+            authorize(self._registry.rbac, self._checks.user, attributes, by=self._sender)
 
     async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
         """Run a write, with admission if webhooks or policies are configured."""

@@ -55,7 +55,7 @@ resource "secrets" in API group "" at the cluster scope
         await _create_namespace(cluster, name)
     for manifest in given:
         await cluster.apply(manifest, field_manager=_USER, force=True)
-    return cluster.acting_as(account)
+    return cluster.authenticated_as(account)
 
 
 def _account(roles: Iterable[Manifest]) -> ServiceAccount:

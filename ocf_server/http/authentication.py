@@ -52,7 +52,7 @@ def admitted_user(registry: Registry, request: web.Request, target: Target) -> U
     user = _acting_as(request.headers)
     if registry.rbac is not None:
         attributes = attributes_of_request(request.method, request.rel_url.path, target, request.query)
-        authorize(registry.rbac, user or sender, attributes, by=sender if user else None)
+        authorize(registry.rbac, user or sender, attributes, by=sender)
     return user or sender
 
 

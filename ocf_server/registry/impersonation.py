@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from ocf_server.api.attributes import Attributes, forbidden_error
-from ocf_server.api.users import AUTHENTICATED, User, account_groups, account_of
+from ocf_server.api.users import AUTHENTICATED, MASTERS, User, account_groups, account_of
 from ocf_server.registry.rbac import Rbac
 
 __all__ = ["authorize"]
@@ -19,16 +19,16 @@ _AUTHENTICATION: Final = "authentication.k8s.io"
 _NODE: Final = "system:node:"
 
 
-def authorize(rbac: Rbac, user: User, attributes: Attributes, *, by: User | None = None) -> None:
+def authorize(rbac: Rbac, user: User, attributes: Attributes, *, by: User) -> None:
     """Check that a user may make a request.
 
     Args:
-        by: The user who sends the request as the other one; None if they are the same.
+        by: The user who sends the request; it is impersonation if that is another one.
 
     Raises:
         ForbiddenError: If not; the text names the first right that is missing.
     """
-    if by is not None:
+    if by is not user and MASTERS not in by.groups:
         _require_impersonation(rbac, by, user, attributes)
     rbac.require(user, attributes)
 

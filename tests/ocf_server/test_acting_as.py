@@ -295,7 +295,7 @@ async def test_a_role_that_a_label_adds_is_aggregated_at_once(authorized: Embedd
 
 async def test_who_acts_as_another_needs_the_right(authorized: EmbeddedCluster) -> None:
     await grant(authorized, "bob", rule("configmaps", "list"), name="bobs")
-    bob = authorized.acting_as("alice").acting_as("bob")
+    bob = authorized.authenticated_as("alice").acting_as("bob")
 
     with pytest.raises(ForbiddenError, match='User "alice" cannot impersonate-on:user-info:list'):
         await bob.list("v1", "ConfigMap")
@@ -303,6 +303,13 @@ async def test_who_acts_as_another_needs_the_right(authorized: EmbeddedCluster) 
     await bob.list("v1", "ConfigMap")
     with pytest.raises(ForbiddenError, match='User "alice" cannot impersonate resource "users" in API group ""'):
         await bob.acting_as("carol").list("v1", "ConfigMap")
+
+
+async def test_who_acts_as_a_third_user_is_still_who_authenticates(authorized: EmbeddedCluster) -> None:
+    """As with every client: the second user is replaced, and needs no right to impersonate the third."""
+    await grant(authorized, "bob", rule("configmaps", "list"))
+
+    await authorized.acting_as("alice").acting_as("bob").list("v1", "ConfigMap")
 
 
 async def test_a_clone_has_roles_of_its_own(authorized: EmbeddedCluster) -> None:
