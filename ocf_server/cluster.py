@@ -232,7 +232,7 @@ class EmbeddedCluster:
         return view
 
     def authenticated_as(self, user: str | ServiceAccount, *, groups: Sequence[str] = ()) -> "EmbeddedCluster":
-        """Return this cluster as a client with the credentials of a user has it, who then needs rights to act as others.
+        """Return this cluster as a client with the credentials of a user has it, who needs rights to act as others.
 
         Args:
             user: Name of the user, or a service account.
