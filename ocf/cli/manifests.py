@@ -22,7 +22,7 @@ from ocf.cli.options import (
 )
 from ocf.cli.output import echo
 from ocf.cli.output_files import write_file
-from ocf.errors import ApiError, ConfigError
+from ocf.errors import ConfigError
 from ocf.manifests import Format
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf manifests shop.operator --directory deploy --owner shop.yaml
     """
-    from ocf.cli.policy_check import check_policies
+    from ocf.cli.admission_check import check_admission
     from ocf.manifests import InstallOptions, render
     from ocf.schema.rest_mapping import guessed_mapping
 
@@ -118,12 +118,9 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
             f'no definition of {api_version} {kind} is given, so its privileges are for "{guess.plural}" in namespaces'
         )
         echo(f"note: {note}; if that is wrong, give it with --crd FILE", color="yellow", err=True)
-    for finding in installation.webhook_findings():
+    asyncio.run(check_admission([*installation.webhooks(), *installation.policy_objects()]))
+    for finding in (*installation.webhook_findings(), *_policy_notes(installation, layout)):
         echo(f"note: {finding}", color="yellow", err=True)
-    asyncio.run(_check_webhooks(installation.webhooks()))
-    asyncio.run(check_policies(installation.policy_objects()))
-    for note in _policy_notes(installation, layout):
-        echo(f"note: {note}", color="yellow", err=True)
     rendering = render(installation, layout)
     if check:
         _check(directory, rendering)
@@ -178,20 +175,6 @@ def _installation(  # noqa: PLR0917 (what the command was given)
     samples, found = asyncio.run(_components(sources, owners, objects, crd))
     first, *others = zip(operators, found, strict=True)
     return Installation(*first, options, samples, others=others, used_definitions=tuple(read_manifests(crd)))
-
-
-async def _check_webhooks(configurations: Sequence[Manifest]) -> None:
-    """Create webhook configurations on an API server in this process, which checks their selectors and expressions."""
-    if not configurations:
-        return
-    from ocf_server import EmbeddedCluster
-
-    cluster = EmbeddedCluster()
-    for configuration in configurations:
-        try:
-            await cluster.create(configuration, field_manager="ocf-manifests", dry_run=True)
-        except ApiError as error:
-            raise ConfigError(f"the API server would reject the webhooks: {error}") from None
 
 
 async def _components(

@@ -255,6 +255,6 @@ def test_a_condition_that_no_api_server_takes_is_found_and_nothing_is_written(
     folder: Path, operator: str, problem: str
 ) -> None:
     output = run(f"corner_operator:{operator}", "--owner=corner.yaml", code=2)
-    assert "the API server would reject the webhooks" in output
+    assert "the API server would reject ValidatingWebhookConfiguration" in output
     assert problem in output
     assert not (folder / "deploy").exists()

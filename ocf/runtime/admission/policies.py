@@ -16,9 +16,8 @@ from ocf.errors import ApiError, BuildError, NotFoundError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.name_validation import dns_subdomain
-from ocf.runtime.admission.match import SYSTEM_NAMESPACES, Match, Operation
+from ocf.runtime.admission.match import Match, Operation
 from ocf.runtime.crds.versions import served_by_model
-from ocf.schema.builtin import is_builtin_group
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -253,12 +252,6 @@ class Policy:
             reinvoke=reinvoke,
         )
 
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether the namespaces of Kubernetes and of the operator are included."""
-        everywhere = self.match.everywhere
-        return not is_builtin_group(self.group) if everywhere is None else everywhere
-
     def manifests(self, *, namespace: str = "", mutating_version: str = "v1") -> list[Manifest]:
         """Return the policies and their bindings, to be applied.
 
@@ -299,7 +292,7 @@ class Policy:
     def _with_binding(
         self, kind: str, version: str, namespace: str, rules: Mapping[str, Any], binding: Mapping[str, Any]
     ) -> Iterator[Manifest]:
-        left_out = () if self.is_everywhere else (*SYSTEM_NAMESPACES, *filter(None, [namespace]))
+        left_out = self.match.left_out(self.group, [namespace] if namespace else [])
         params = self.parameters
         constraints = {
             "matchPolicy": self.match.policy,

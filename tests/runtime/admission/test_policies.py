@@ -88,6 +88,18 @@ async def test_a_rule_reads_the_user_and_whether_it_is_a_dry_run(place: Place) -
     assert await place.create(place.config())
 
 
+async def test_a_rule_is_for_the_user_of_the_request(place: Place) -> None:
+    rule = Validation('request.userInfo.username != "mallory"', "not mallory")
+    mallory, alice = [
+        replace(place, cluster=place.cluster.acting_as(name, groups=["system:masters"]))
+        for name in ("mallory", "alice")
+    ]
+    error = await mallory.enforce(place.policy(validations=[rule]), place.config())
+
+    assert "not mallory" in str(error)
+    assert await alice.create(place.config())
+
+
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-public", "kube-node-lease", "operator"])
 async def test_system_namespaces_and_that_of_the_operator_are_left_out(place: Place, namespace: str) -> None:
     """A policy does not keep the cluster from starting: https://github.com/open-policy-agent/gatekeeper/issues/4530."""
@@ -292,7 +304,8 @@ def test_the_kind_is_that_of_the_model(model: type[BaseModel], found: tuple[str,
     policy = Policy.of(model, "any", validations=[SMALL])
 
     assert (policy.group, policy.version, policy.plural) == found
-    assert policy.is_everywhere is (model is Limit)
+    selector = policy.manifests()[0]["spec"]["matchConstraints"]["namespaceSelector"]
+    assert (selector == {}) is (model is Limit)
 
 
 @pytest.mark.parametrize(

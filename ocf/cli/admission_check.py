@@ -1,4 +1,7 @@
-"""Check of admission policies before they are written, by the embedded API server, which compiles their expressions."""
+"""Check of webhook configurations and admission policies before they are written.
+
+The embedded API server checks them, which compiles their expressions.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,27 @@ from ocf.errors import ApiError, BadRequestError, ConfigError
 if TYPE_CHECKING:
     from ocf.objects import Manifest
 
-__all__ = ["check_policies"]
+__all__ = ["check_admission"]
 
 _MANAGER: Final = "ocf"
 _UNSUPPORTED: Final = "CEL expressions"
 """Part of the message of every error about an expression that the embedded cluster does not support."""
 
 
-async def check_policies(policies: Sequence[Manifest]) -> None:
-    """Check policies and their bindings; print a note about one whose expressions are not supported here.
+async def check_admission(manifests: Sequence[Manifest]) -> None:
+    """Check webhook configurations, and policies with their bindings.
+
+    A note is printed about one whose expressions are not supported here.
 
     Raises:
         ConfigError: If the API server would reject one; names each with the field and the place in the expression.
     """
-    if not policies:
+    if not manifests:
         return
     from ocf_server import EmbeddedCluster
 
     embedded, problems = EmbeddedCluster(), []
-    for manifest in policies:
+    for manifest in manifests:
         try:
             await embedded.create(manifest, field_manager=_MANAGER, dry_run=True)
         except BadRequestError as error:
@@ -41,4 +46,4 @@ async def check_policies(policies: Sequence[Manifest]) -> None:
         except ApiError as error:
             problems.append(str(error))
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError("\n".join(f"the API server would reject {problem}" for problem in problems))
