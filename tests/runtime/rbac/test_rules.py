@@ -13,6 +13,7 @@ from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, hpa, role, rolebinding, secret
+from ocf.runtime.operator import Operator, OwnerType
 from ocf.runtime.rbac import PolicyRule, custom_definitions, lease_rules, policy_rules, roles
 from ocf_server import EmbeddedCluster
 
@@ -424,3 +425,20 @@ class TestActingAsAnotherUser:
         written = roles(of(acting), name="op", account=ServiceAccount("op", "ops"), namespaces=["town", "city"])
         with_right = [one["metadata"].get("namespace") for one in written if rule in one.get("rules", [])]
         assert with_right == ["city", "town"]
+
+
+@pytest.mark.parametrize(
+    ("acting", "wanted"),
+    [
+        pytest.param(True, set(), id="as another user, also to read"),
+        pytest.param(False, {"get", "create", "patch"}, id="as the operator"),
+    ],
+)
+def test_an_operator_needs_no_right_to_kinds_that_only_another_user_requests(acting: bool, wanted: set[str]) -> None:
+    """Secrets are not cached, so they are read as the user, too."""
+    made = component.Builder("web").with_resource(secret.Builder(SECRET))
+    if acting:
+        made.acting_as(ServiceAccount("deployer", "town"))
+    shops: OwnerType[Manifest] = OwnerType("example.com/v1", "Shop", definition=lambda: SHOPS)
+    declared = Operator(name="shops", owner=shops, components=lambda _: [], uncached=[("v1", "Secret")])
+    assert verbs(declared.policy_rules([made.build()]), "secrets") == wanted
