@@ -232,9 +232,10 @@ def _machine_problem(status: VPSieNodeStatus, observed: Observation, now: dateti
 
 def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
     # The finalizer goes last: as long as a machine may exist, only this object knows of it and of its cost.
-    if observed.machine is None and _may_be_there(status, now):
+    if observed.machine is None and status.machine_id and status.terminating_at is None:
         # By its id, whatever the list says; the object is kept until the list has said so for a while.
-        return Step(status, Action.DELETE_MACHINE)
+        gone = _is_lost(status, now)
+        return Step(_with(status, phase="Terminating", terminating_at=now) if gone else status, Action.DELETE_MACHINE)
     if observed.machine is None and not _may_still_appear(status, observed, now, boot_timeout):
         return Step(status, Action.REMOVE)
     terminating = _with(status, phase="Terminating", terminating_at=status.terminating_at or now)
@@ -243,11 +244,6 @@ def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, bo
     found = _with(terminating, machine_id=observed.machine.id or status.machine_id)
     deleting = observed.machine.state is MachineState.DELETING
     return Step(found, Action.NONE if deleting else Action.DELETE_MACHINE)
-
-
-def _may_be_there(status: VPSieNodeStatus, now: datetime) -> bool:
-    """Return whether a machine that is not listed may exist nevertheless: its deletion was never requested."""
-    return bool(status.machine_id) and status.terminating_at is None and not _is_lost(status, now)
 
 
 def _may_still_appear(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> bool:

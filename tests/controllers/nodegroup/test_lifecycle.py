@@ -119,7 +119,7 @@ def test_a_node_without_a_machine_is_an_earlier_one_of_the_same_name() -> None:
         pytest.param(status("Terminating", machine_id="m-1"), Observation(DELETING), Action.NONE, id="being deleted"),
         pytest.param(status("Terminating", machine_id="m-1", terminating_at=NOW), UNNAMED, Action.REMOVE, id="deleted"),
         pytest.param(status("Ready", machine_id="m-1"), NOTHING, Action.DELETE_MACHINE, id="not listed for a moment"),
-        pytest.param(status("Failed", **UNLISTED), NOTHING, Action.REMOVE, id="lost"),
+        pytest.param(status("Failed", **UNLISTED), NOTHING, Action.DELETE_MACHINE, id="lost"),
     ],
 )
 def test_a_deleted_node_is_removed_when_its_machine_is_gone(

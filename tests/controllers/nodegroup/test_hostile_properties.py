@@ -1,0 +1,116 @@
+"""What holds on a hostile cloud, whatever it does: in virtual time, with random faults."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from ocf.objects import ObjectKey
+from ocf.objects.conditions import is_condition_true
+from ocf.testing.hostile_cloud import HostileCloud, ListAnswer
+from tests.controllers.nodegroup.conftest import GROUP, Env, run
+from tests.controllers.nodegroup.test_hostile_cloud import (
+    RICH,
+    Change,
+    as_promised,
+    hostile,
+    set_ready,
+    with_amounts,
+    with_taint,
+    without_label,
+)
+
+MOST: Final = 4
+STEP: Final = timedelta(minutes=1)
+SLOT: Final = 12  # steps with the same faults
+WAITING: Final = "last-0"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What the cloud does for some minutes."""
+
+    answer: ListAnswer
+    loses: frozenset[str]
+    change: Change
+    sick: int
+
+
+slots = st.builds(
+    Slot,
+    st.sampled_from(ListAnswer),
+    st.sets(st.sampled_from(["create", "delete"])).map(frozenset),
+    st.sampled_from([as_promised, with_amounts(cpu="1800m"), with_taint, without_label]),
+    st.integers(0, 2),
+)
+
+
+@dataclass
+class Watcher:
+    """What is seen from outside, and what must not be."""
+
+    env: Env
+    cloud: HostileCloud
+    ready: set[str] = field(default_factory=set)
+    bought: dict[str, datetime] = field(default_factory=dict)
+
+    async def look(self) -> None:
+        assert len(self.cloud.machines()) <= MOST
+        nodes = {each["metadata"]["name"]: each for each in await self.env.objects("Node")}
+        assert self.ready <= nodes.keys(), "a Ready node with a protected pod is gone"
+        protected = {
+            pod["spec"].get("nodeName", "")
+            for pod in await self.env.objects("Pod")
+            if "annotations" in pod["metadata"] and "deletionTimestamp" not in pod["metadata"]
+        }
+        self.ready = {
+            name
+            for name, node in nodes.items()
+            if name in protected and is_condition_true(node["status"].get("conditions", []), "Ready")
+        }
+        for each in await self.env.objects("VPSieNode"):
+            if f"shop/{WAITING}" in (each["spec"].get("pods") or ()):
+                self.bought.setdefault(each["metadata"]["name"], self.env.clock.now())
+
+
+@settings(max_examples=3, phases=[Phase.generate])
+@given(st.lists(slots, min_size=2, max_size=4))
+def test_no_fault_of_the_cloud_breaks_the_promises_of_node_groups(faults: list[Slot]) -> None:
+    env, cloud = hostile(as_promised, RICH)
+    watcher = Watcher(env, cloud)
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"], maxNodes=MOST, scaleDownCooldown="0s")
+        await env.add_pod("old-0", cpu="1500m")
+        await env.merge_patch(
+            ObjectKey("v1", "Pod", "old-0", "shop"),
+            {"metadata": {"annotations": {"ocf.dev/do-not-disrupt": "true"}}},
+            by="user",
+        )
+        await env.tick(6)
+        await env.add_pod(WAITING, cpu="1900m", nodeSelector={"disk": "ssd"})
+        for slot in faults:
+            cloud.answer, cloud.loses, cloud.node = slot.answer, slot.loses, slot.change
+            await set_ready(env, (await env.nodes())[: slot.sick], "Unknown")
+            for _ in range(SLOT):
+                await env.tick(by=STEP)
+                await watcher.look()
+            await set_ready(env, await env.nodes(), "True")
+            await env.tick(by=STEP)
+        times = sorted(watcher.bought.values())
+        if WAITING in await env.waiting():
+            # Each of them did not help.
+            assert all(later - earlier >= timedelta(hours=1) for earlier, later in pairwise(times))
+            status = await env.read_conditions(GROUP)
+            assert "True" in (status["Error"]["status"], status["Scaling"]["status"]), status
+        cloud.answer, cloud.loses, cloud.node = ListAnswer.TRUE, frozenset(), as_promised
+        await env.tick(20, by=STEP)
+        # No machine is left behind.
+        assert {each.name for each in cloud.machines()} == {
+            each["metadata"]["name"] for each in await env.objects("VPSieNode")
+        }
+
+    run(scenario())
