@@ -13,7 +13,7 @@ from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.scale_up import Shortfall
 from ocf.objects.conditions import transition_time
 
-__all__ = ["count_refusals", "failed_status", "invalid_status", "next_status", "shortfall_text"]
+__all__ = ["count_refusals", "failed_status", "invalid_status", "next_status", "problem_of", "shortfall_text"]
 
 _True: Final = "True"
 
@@ -154,6 +154,18 @@ def _conditions(
     elif decided.scale_up.shortfalls:
         found["Error"] = (_True, "NodesNotAsPromised", shortened(shortfall_text(decided.scale_up.shortfalls)))
     return found
+
+
+def problem_of(provider: str, held: str) -> tuple[str, str] | None:
+    """Return reason and message of what went wrong in a group apart from its decision; None if nothing did.
+
+    Args:
+        provider: The error of the provider; empty if there was none.
+        held: Which nodes are not ready and stay, and why; empty if none does.
+    """
+    if provider:
+        return "ProviderError", provider
+    return ("NodesNotReady", held) if held else None
 
 
 def shortfall_text(shortfalls: Sequence[Shortfall]) -> str:

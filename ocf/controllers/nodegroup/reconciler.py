@@ -15,7 +15,7 @@ from ocf.concepts import Clock
 from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, requeue_attributes, spanning
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
-from ocf.controllers.nodegroup.group_status import failed_status, invalid_status
+from ocf.controllers.nodegroup.group_status import failed_status, invalid_status, problem_of
 from ocf.controllers.nodegroup.machines import MachineSteps
 from ocf.controllers.nodegroup.metrics import GroupSize
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
@@ -96,7 +96,7 @@ class Reconciler:
             await self._reject_invalid(view, now)
             for group in plan.groups:
                 found = view.groups[group]
-                problem = _problem(view, group, problems, held)
+                problem = problem_of(problems.get(group, ""), _held_text(view, group, held))
                 step = self._writer.carry_out(view, plan, found, problem=problem, now=now)
                 await self._safely(found.name, step, failures)
             await self._orphans.check(view, machines)
@@ -240,14 +240,10 @@ def _total(sizes: Mapping[str, GroupSize]) -> SpanAttributes:
     }
 
 
-def _problem(
-    view: ClusterView, group: str, problems: Mapping[str, str], held: Mapping[str, str]
-) -> tuple[str, str] | None:
-    """Return reason and message of what went wrong in a group: at the provider, or with nodes that are not ready."""
-    if group in problems:
-        return "ProviderError", problems[group]
-    texts = [f"node {node.node_name}: {held[node.uid]}" for node in view.nodes_of(group) if node.uid in held]
-    return ("NodesNotReady", "; ".join(texts)) if texts else None
+def _held_text(view: ClusterView, group: str, held: Mapping[str, str]) -> str:
+    """Return which nodes of a group are not ready and stay, and why; empty if none does."""
+    nodes = [node for node in view.nodes_of(group) if node.uid in held]
+    return "; ".join(f"node {node.node_name}: {held[node.uid]}" for node in nodes)
 
 
 def _is_unready(node: NodeObject) -> bool:
