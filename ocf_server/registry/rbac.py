@@ -63,7 +63,7 @@ class Rbac:
     """Authorizes requests by the roles and bindings of a store.
 
     Args:
-        store: The store.
+        store: The store of the roles and bindings.
 
     Attributes:
         impersonators: The users who have acted as others.
