@@ -17,6 +17,7 @@ from ocf.errors import ApiError, BuildError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import Webhooks
+from ocf.runtime.admission.asked_on_miss import AskedOnMiss
 from ocf.runtime.admission.certificate_source import CertificateSource
 from ocf.runtime.admission.policies import policy_manifests
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules, secret_key
@@ -173,7 +174,7 @@ async def serving_webhooks(
 ) -> AsyncIterator[WebhookServer]:
     """Serve webhooks for as long as the block runs, to a cluster without a cache; certificates use the system clock.
 
-    Functions get `cache`; without one, the cluster.
+    Functions get `cache`, whose misses are asked of the cluster; without one, the cluster.
     `ocf.runtime.admission.serving` lists the errors.
     """
     from ocf.runtime.admission import serving
@@ -187,7 +188,7 @@ async def serving_webhooks(
         host=options.host,
         port=options.port,
         registry=registry,
-        cluster=cache or cluster,
+        cluster=AskedOnMiss(cache, cluster) if cache is not None else cluster,
     )
     async with served as server:
         if not options.register:

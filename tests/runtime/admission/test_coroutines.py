@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.cluster import Cluster, ListOptions
+from ocf.cluster import Cluster, ListOptions, Verb, WatchEvent, WatchOptions
+from ocf.cluster.protocol import EventType
 from ocf.component import Component
 from ocf.errors import ApiError, ConfigError, InvalidError, ServerError
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import (
     AdmissionRequest,
     FieldError,
@@ -86,10 +87,10 @@ def components(_: Manifest) -> list[Component]:
 
 @asynccontextmanager
 async def operating(
-    webhook: Webhook[Manifest], *, limit: timedelta = timedelta(seconds=10)
+    webhook: Webhook[Manifest], *, limit: timedelta = timedelta(seconds=10), late: bool = False
 ) -> AsyncIterator[tuple[EmbeddedCluster, RecordingCluster]]:
     cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")])
-    process = RecordingCluster(cluster)
+    process = _Late(cluster) if late else RecordingCluster(cluster)
     owner: OwnerType[Manifest] = OwnerType(*SHOP)
     operator = Operator(name="shops", owner=owner, components=components, webhooks=[webhook])
     admission = replace(LOCAL, timeout=limit)
@@ -130,6 +131,40 @@ async def test_it_reads_from_the_cache() -> None:
             await cluster.create(shop(f"b{number}", f"street {number}"), field_manager="user", dry_run=True)
         assert len(seen.requests) == 21
         assert not [one for one in process.requests if one.kind == "Shop"]
+
+
+class _Late(RecordingCluster):
+    """A cluster whose watches report nothing after the first list, as on a busy machine."""
+
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        async for event in super().watch(api_version, kind, options):
+            if event.type is EventType.BOOKMARK:
+                yield event
+
+
+async def test_an_object_that_the_cache_has_not_seen_yet_is_asked_of_the_api_server() -> None:
+    """A namespace, and at once an object in it.
+
+    https://github.com/kubernetes/kubernetes/pull/135359, https://github.com/open-policy-agent/gatekeeper/issues/289.
+    """
+    found: list[str] = []
+
+    async def of_team(request: Request, cluster: Cluster) -> FieldError | None:
+        namespace = await cluster.get(ObjectKey("v1", "Namespace", request.namespace, ""))
+        found.append(namespace["metadata"]["labels"]["team"])
+        return None
+
+    async with operating(of(of_team), late=True) as (cluster, process):
+        labels = {"team": "web"}
+        for name in ("new", "newer"):
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            await cluster.create(namespace, field_manager="user")
+            made = shop("a")
+            made["metadata"]["namespace"] = name
+            await cluster.create(made, field_manager="user")
+        assert found == ["web", "web"]
+        asked = [one.name for one in process.requests.of(Verb.GET) if one.kind == "Namespace"]
+        assert asked[-1:] == ["newer"], "the first one may be read before the cache has listed the kind"
 
 
 async def test_it_is_not_called_for_what_the_others_reject() -> None:
