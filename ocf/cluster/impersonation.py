@@ -64,7 +64,7 @@ class Impersonation:
         extra: Further attributes of the user, with their values. Keys are sent in lower case, as the server reads them.
 
     Raises:
-        ConfigError: If there is no user, a key of `extra` is empty, or a value cannot be sent in a header.
+        ConfigError: If there is no user, a key of `extra` is empty, or a name is empty or cannot be sent in a header.
 
     Example:
         >>> jane = Impersonation("jane", groups=("dev", "ops"), extra={"example.com/team": ("web",)})
@@ -87,6 +87,9 @@ class Impersonation:
         if "" in self.extra:
             raise ConfigError(f"impersonation of {self.user!r}: a key of extra is empty; name the attribute")
         for name, value in self.headers():
+            # The API server drops the spaces around a value of a header, and a role for an empty name is one for all.
+            if not value or value != value.strip(" \t"):
+                raise ConfigError(f"{name}: {value!r} must be a name without spaces around it")
             if any((letter < " " and letter != "\t") or letter == "\x7f" for letter in value):
                 raise ConfigError(f"{name}: {value!r} has control characters, which a header cannot carry")
 

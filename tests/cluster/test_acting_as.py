@@ -31,6 +31,7 @@ from ocf.component.pause_guard import PauseGuard
 from ocf.concepts import SystemClock
 from ocf.errors import ApiError, ConfigError, ForbiddenError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.admission.asked_on_miss import AskedOnMiss
 from ocf.runtime.leader import election
 from ocf.runtime.operator import owners
 from ocf.runtime.operator.observed_versions import ObservedVersions
@@ -86,6 +87,7 @@ WRAPPERS: Final[dict[str, Callable[[Cluster], Cluster]]] = {
     "FaultyCluster": lambda cluster: FaultyCluster(cluster, []),
     "MutatingCluster": lambda cluster: MutatingCluster(cluster, nothing),
     "SimulatedProcess": lambda cluster: SimulatedProcess(SimulatedCluster(cluster)),
+    "AskedOnMiss": lambda cluster: AskedOnMiss(cluster, cluster),
     "PauseGuard": lambda cluster: PauseGuard(cluster, lambda: None),
     "DryRunCluster": DryRunCluster,
     "RecordingReads": lambda cluster: RecordingReads(cluster, ObservedVersions(OWNER)),
@@ -333,6 +335,7 @@ class TestApplyCache:
             ServiceAccount("kube-system:admin", "shop"), 'name of a service account: "kube-system:admin"', id="a colon"
         ),
         pytest.param(ServiceAccount("a", "shop:kube"), 'namespace of a service account: "shop:kube"', id="two parts"),
+        pytest.param(" jane ", "without spaces around it", id="spaces, which the API server drops"),
         pytest.param("jane\r\nImpersonate-Group: system:masters", "control characters", id="a second header"),
     ],
 )
@@ -342,6 +345,13 @@ def test_an_invalid_user_never_becomes_the_own_user(
 ) -> None:
     with pytest.raises(ConfigError, match=problem):
         make(embedded()).acting_as(user)
+
+
+@pytest.mark.parametrize("more", [{"groups": [""]}, {"groups": ["dev", " ops"]}, {"extra": {"scopes": [""]}}])
+def test_an_empty_group_is_an_error(more: dict[str, Any]) -> None:
+    """A role for an empty name would be one for each group, `system:masters` included."""
+    with pytest.raises(ConfigError, match="must be a name without spaces around it"):
+        embedded().acting_as("jane", **more)
 
 
 def test_a_text_in_place_of_groups_is_an_error() -> None:

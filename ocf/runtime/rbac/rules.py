@@ -148,7 +148,7 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
         own = _READS | {"create", "patch", "delete"}
         if component.acting_as is not None:
             own = _READS if cached else frozenset()
-            found |= set(_impersonation_rules(component, component.acting_as, fixed=fixed))
+            found |= set(_impersonation_rules(component, component.acting_as, owner, fixed=fixed))
         for entry in component.entries:
             resource = find(entry.resource.key.api_version, entry.resource.key.kind)
             lifecycles = entry.options.possible_lifecycles
@@ -284,18 +284,20 @@ def _verbs(
         yield "delete"
 
 
-def _impersonation_rules(component: Component, user: Impersonation, *, fixed: bool) -> Iterator[PolicyRule]:
+def _impersonation_rules(
+    component: Component, user: Impersonation, owner: ObjectKey, *, fixed: bool
+) -> Iterator[PolicyRule]:
     """Yield the privileges to act as a user.
 
-    An account in a namespace of the component's objects may be another one for each owner: in any namespace of the
-    operator, and of any name unless names are fixed. Everything else may only be as it is named.
+    An account in the namespace of the owner or of the component's objects may be another one for each owner: in any
+    namespace of the operator, and of any name unless names are fixed. Everything else may only be as it is named.
     """
     anywhere = partial(PolicyRule, verb="impersonate", namespaced=False)
     account = user.account
     if account is None:
         yield anywhere("", "users", name=user.user)
     else:
-        beside = any(entry.key.namespace == account.namespace for entry in component.entries)
+        beside = account.namespace in {owner.namespace, *(entry.key.namespace for entry in component.entries)}
         name, namespace = "" if beside and not fixed else account.name, "" if beside else account.namespace
         yield PolicyRule("", "serviceaccounts", "impersonate", name, namespace=namespace)
     for group in user.groups:
