@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ocf.errors import ApiError, BuildError, NotFoundError
+from ocf.errors import BuildError, NotFoundError
 from ocf.lazy_types.pydantic import BaseModel
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest
 from ocf.objects.name_validation import dns_subdomain
 from ocf.runtime.admission.match import Match, Operation
+from ocf.runtime.admission.registration import registered
 from ocf.runtime.crds.versions import served_by_model
 
 if TYPE_CHECKING:
@@ -409,14 +410,9 @@ async def registered_policies(
     cluster: Cluster, policies: Collection[Policy], *, namespace: str, field_manager: str
 ) -> AsyncIterator[None]:
     """Apply policies, and delete them when the block ends, for development."""
-    try:
-        await apply_policies(cluster, policies, namespace=namespace, field_manager=field_manager)
+    manifests = await _served_manifests(cluster, policies, namespace)
+    async with registered(cluster, manifests, field_manager=field_manager):
         yield
-    finally:
-        with suppress(ApiError):  # the API server may have stopped already
-            for manifest in await _served_manifests(cluster, policies, namespace):
-                with suppress(NotFoundError):  # it was rejected
-                    await cluster.delete(ObjectKey.of(manifest))
 
 
 async def _served_manifests(cluster: Cluster, policies: Collection[Policy], namespace: str) -> list[Manifest]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -13,13 +13,14 @@ from urllib.parse import urlsplit
 from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster
-from ocf.errors import ApiError, BuildError
+from ocf.errors import BuildError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import Webhooks
 from ocf.runtime.admission.asked_on_miss import AskedOnMiss
 from ocf.runtime.admission.certificate_source import CertificateSource
 from ocf.runtime.admission.policies import policy_manifests
+from ocf.runtime.admission.registration import registered
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules, secret_key
 from ocf.runtime.admission.webhook_configurations import (
     Service,
@@ -198,7 +199,7 @@ async def serving_webhooks(
         address, authority = _reached(options, server), server.pair.authority
         await _register_conversions(cluster, webhooks, address, authority)
         manifests = _configurations(options, webhooks, address, authority)
-        async with _registered(cluster, manifests, webhooks.name):
+        async with registered(cluster, manifests, field_manager=field_manager(f"{webhooks.name}-webhooks")):
             await server.refresh()  # reads the CA bundle that was just written
             yield server
 
@@ -240,25 +241,11 @@ async def _register_conversions(cluster: Cluster, webhooks: Webhooks, address: S
         await cluster.apply(change, field_manager=field_manager(f"{webhooks.name}-webhooks"), force=True)
 
 
-@asynccontextmanager
-async def _registered(cluster: Cluster, manifests: Sequence[Manifest], name: str) -> AsyncIterator[None]:
-    """Register the webhooks while the block runs; configurations left by an earlier process are taken over."""
-    try:
-        for manifest in manifests:
-            await cluster.apply(manifest, field_manager=field_manager(f"{name}-webhooks"), force=True)
-        yield
-    finally:
-        # The server stops now, so API servers must stop calling it.
-        for manifest in manifests:
-            with suppress(ApiError):  # the API server may have stopped already
-                await cluster.delete(ObjectKey.of(manifest))
-
-
 def _registering(manifests: Sequence[Manifest]) -> set[PolicyRule]:
     found = set()
     for manifest in manifests:
         kind = rest_mapping(manifest["apiVersion"], manifest["kind"], ())
         one = partial(PolicyRule, kind.group, kind.plural, namespaced=False)
         name = manifest["metadata"]["name"]
-        found |= {one("create"), one("patch", name), one("delete", name)}
+        found |= {one("create"), one("get", name), one("patch", name), one("delete", name)}
     return found

@@ -57,6 +57,6 @@ def test_registering_needs_the_privileges_of_its_requests() -> None:
         (f"{kind}admissionpolic{part}", verb, "" if verb == "create" else "settings")
         for kind in ("validating", "mutating")
         for part in ("ies", "ybindings")
-        for verb in ("create", "patch", "delete")
+        for verb in ("create", "get", "patch", "delete")
     }
     assert LOCAL.policy_rules(both) == frozenset()

@@ -17,6 +17,7 @@ from ocf.cluster import WatchOptions
 from ocf.component import ReconcileContext
 from ocf.errors import BuildError, ConfigError, InvalidError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import FieldError, FileCertificates, Operation, Service, Url, Webhook, invalid
 from ocf.runtime.admission.certificate_source import ServingCertificate
 from ocf.runtime.admission.key_pairs import issue
@@ -98,10 +99,31 @@ async def test_what_a_process_before_left_behind_is_taken_over() -> None:
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     await cluster.apply(DEFINITION, field_manager="setup")
     for stale in replace(LOCAL, address=Url("https://127.0.0.1:1")).configurations(OPERATOR):
-        await cluster.create(stale, field_manager="another")
+        await cluster.apply(stale, field_manager=field_manager("shops-webhooks"))
     async with running(cluster, OPERATOR, options=ManagerOptions(listen=None, admission=REGISTERED)) as process:
         await process.started()
         assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
+    assert await configured(cluster) == []
+
+
+async def test_what_another_client_has_installed_is_refused_and_stays() -> None:
+    """The end of the process would leave nothing that guards the cluster."""
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    await cluster.apply(DEFINITION, field_manager="setup")
+    for installed in replace(LOCAL, address=Url("https://127.0.0.1:1")).configurations(OPERATOR):
+        await cluster.create(installed, field_manager="helm")
+    with pytest.raises(ConfigError, match="helm has installed it, and a process with `register=True` deletes it"):
+        async with running(cluster, OPERATOR, options=ManagerOptions(listen=None, admission=REGISTERED)) as process:
+            await process.started()
+    assert await configured(cluster) == ["shops", "shops"]
+
+
+async def test_a_configuration_that_another_process_has_replaced_stays() -> None:
+    async with operating(admission=REGISTERED) as (cluster, _):
+        for stale in replace(LOCAL, address=Url("https://127.0.0.1:1")).configurations(OPERATOR):
+            await cluster.delete(ObjectKey.of(stale))
+            await cluster.create(stale, field_manager="another")
+    assert await configured(cluster) == ["shops", "shops"]
 
 
 async def test_configurations_of_a_cluster_stay_and_are_told_whom_to_trust() -> None:
