@@ -73,6 +73,19 @@ class Match:
         problems = []
         if not self.operations:
             problems.append("a match needs at least one operation, such as Operation.CREATE")
+        for name, allowed, value in (
+            ("scope", ("*", "Namespaced", "Cluster"), self.scope),
+            ("policy", ("Equivalent", "Exact"), self.policy),
+            ("everywhere", (None, True, False), self.everywhere),
+        ):
+            if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+                problems.append(f"`{name}` of a match must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        if isinstance(self.operations, str) or not all(isinstance(one, Operation) for one in self.operations):
+            seen = repr(self.operations)
+            problems.append(f"`operations` of a match must be a list such as [Operation.CREATE], got {seen:.60}")
+        if isinstance(self.subresources, str):
+            seen = repr(self.subresources)
+            problems.append(f'`subresources` of a match must be a list such as ["", "status"], got {seen:.60}')
         if not self.subresources:
             problems.append('a match needs at least one subresource; "" is the object itself')
         for name, selector in (("namespaces", self.namespaces), ("objects", self.objects)):

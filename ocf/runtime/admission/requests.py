@@ -73,6 +73,12 @@ class NestedTooDeeplyError(Exception):
     """An object has too many levels to be read."""
 
 
+def _require_text(what: str, value: object) -> None:
+    # An API server cannot decode a response with anything else, and ignores the webhook if its failure policy says so.
+    if not isinstance(value, str):
+        raise ConfigError(f"{what} must be a text, got {type(value).__name__}")
+
+
 @dataclass(frozen=True, slots=True)
 class Warn:
     """A warning, which does not reject the request; `kubectl` shows it.
@@ -83,6 +89,9 @@ class Warn:
 
     text: str
 
+    def __post_init__(self) -> None:
+        _require_text("the text of a warning", self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class AuditAnnotation:
@@ -92,7 +101,7 @@ class AuditAnnotation:
         key: Name of the annotation, without a prefix: the API server puts the name of the webhook in front of it.
 
     Raises:
-        ConfigError: If the API server would drop the annotation because of its key.
+        ConfigError: If the API server would drop the annotation because of its key, or the value is no text.
 
     Example:
         >>> AuditAnnotation("tenant", "web")
@@ -107,6 +116,8 @@ image-registry, got "example.com/tenant"
     value: str
 
     def __post_init__(self) -> None:
+        _require_text("the key of an audit annotation", self.key)
+        _require_text("the value of an audit annotation", self.value)
         if "/" in self.key or qualified_name(self.key):
             raise ConfigError(
                 "the key of an audit annotation must be a name without a prefix, such as image-registry, "
@@ -124,7 +135,7 @@ class Deny:
         causes: The causes in detail, such as `forbidden("spec.hostNetwork", "is not allowed")`.
 
     Raises:
-        ConfigError: If the code is not one of an error.
+        ConfigError: If the code is not one of an error, or the message or a cause is of another type.
 
     Example:
         >>> Deny("the tenant web is cordoned").reason
@@ -138,8 +149,15 @@ class Deny:
     causes: Sequence[FieldError | StatusCause] = ()
 
     def __post_init__(self) -> None:
-        if not 400 <= self.code <= 599:  # noqa: PLR2004 (the codes of errors in HTTP)
-            raise ConfigError(f"the code of a Deny must be one of an error, 400 to 599, got {self.code}")
+        _require_text("the message of a Deny", self.message)
+        if type(self.code) is not int or not 400 <= self.code <= 599:  # noqa: PLR2004 (the codes of errors in HTTP)
+            raise ConfigError(f"the code of a Deny must be one of an error, 400 to 599, got {self.code!r:.60}")
+        for cause in self.causes:
+            if not isinstance(cause, FieldError | StatusCause):
+                raise ConfigError(
+                    "the causes of a Deny must be field errors such as forbidden(path, detail), got "
+                    f"{type(cause).__name__}"
+                )
 
     @property
     def reason(self) -> str:

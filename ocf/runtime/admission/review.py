@@ -8,7 +8,6 @@ contain data of the object.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import logging
@@ -139,16 +138,16 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
 async def respond(webhook: Webhook[Any], step: Step, question: Mapping[str, Any], calls: Calls) -> Answer:
     """Respond to an admission request of an API server; see `review`."""
     request = question.get("request")
-    if not isinstance(request, dict):
-        return Answer(rejection("", 400, "BadRequest", "the AdmissionReview has no request"))
-    uid = str(request.get("uid") or "")
-    if problem := _request_problem(webhook, request):
+    uid = str(request.get("uid") or "") if isinstance(request, dict) else ""
+    problem = _request_problem(webhook, request)
+    if problem or not isinstance(request, dict):
         return Answer(rejection(uid, 400, "BadRequest", problem))
     if request.get("operation") not in list(Operation):
         return Answer(_answer(uid, {"allowed": True}))
     asked: AdmissionRequest[Any] = AdmissionRequest(request, webhook.model)
     try:
         response = await (_mutated if step is Step.DEFAULT else _validated)(webhook, asked, calls)
+        _require_json(response, "the functions returned what no API server can read")
     except WebhookError as error:
         return failure(webhook, uid, 500, f"Internal error occurred: {webhook.qualified_name(step)}: {error}")
     except UnreadableError as error:
@@ -156,7 +155,19 @@ async def respond(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]
     except (NestedTooDeeplyError, RecursionError):
         text = f"{webhook.qualified_name(step)}: the object is nested too deeply"
         return Answer(rejection(uid, 400, "BadRequest", text))
+    except Exception as error:  # noqa: BLE001 (such as an iterable of findings that fails, or a value without a text)
+        failed = _author_failure(webhook.qualified_name(step), error)
+        return failure(webhook, uid, 500, f"Internal error occurred: {failed}")
     return Answer(_answer(uid, response))
+
+
+def _require_json(value: Any, problem: str) -> str:
+    """Return a value as JSON; what a function has returned may contain anything."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        _log.error("%s", problem, exc_info=error)
+        raise WebhookError(f"{problem}, see the operator's log") from error
 
 
 def failure(webhook: Webhook[Any], uid: str, code: int, message: str) -> Answer:
@@ -192,8 +203,10 @@ def _rejection(code: int, reason: str, message: str, details: Mapping[str, Any] 
     return {"allowed": False, "status": {**status, **({"details": details} if details else {})}}
 
 
-def _request_problem(webhook: Webhook[Any], request: Mapping[str, Any]) -> str:
+def _request_problem(webhook: Webhook[Any], request: object) -> str:
     """Return why the webhook cannot process a request; empty if it can."""
+    if not isinstance(request, dict):
+        return "the AdmissionReview has no request"
     kind, subresource = request.get("kind"), str(request.get("subResource") or "")
     found = tuple(kind.get(part) or "" for part in ("group", "version", "kind")) if isinstance(kind, dict) else ()
     wanted = (webhook.group, webhook.version, webhook.kind)
@@ -221,7 +234,8 @@ def _is_exempt(asked: AdmissionRequest[Any], operations: Collection[Operation]) 
 
 async def _mutated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: Calls) -> dict[str, Any]:
     """Return the response of the defaulters and of the functions that change the object."""
-    request, warnings = asked, list[str]()
+    # What a function changes inside of the object that it got is a change as well.
+    given, request, warnings = copy_json(asked.object) if webhook.mutating else asked.object, asked, list[str]()
     if webhook.defaulters and not _is_exempt(asked, (Operation.CREATE, Operation.UPDATE)):
         request = await calls.in_thread(partial(_defaulted, webhook, asked))
     for waits, functions in groupby(webhook.mutating, is_coroutine):
@@ -232,16 +246,18 @@ async def _mutated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: C
         if isinstance(found, Deny):
             return _with_notes(_denial(asked, [found], []), warnings, {})
         request = found
-    return _with_notes(_patch(asked, request), warnings, {})
+    return _with_notes(_patch(given, request.object), warnings, {})
 
 
-def _patch(asked: AdmissionRequest[Any], changed: AdmissionRequest[Any]) -> dict[str, Any]:
-    if changed is asked:
-        return {"allowed": True}
-    operations = list(json_patch(asked.object, changed.object))
+def _patch(given: Manifest | None, changed: Manifest | None) -> dict[str, Any]:
+    try:
+        operations = list(json_patch(given, changed))
+    except RecursionError as error:
+        raise WebhookError("the changed object contains itself, or is nested too deeply") from error
     if not operations:
         return {"allowed": True}
-    patch = base64.b64encode(json.dumps(operations, separators=(",", ":")).encode()).decode()
+    written = _require_json(operations, "the changed object has values that JSON does not have")
+    patch = base64.b64encode(written.encode()).decode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 
 
@@ -290,6 +306,8 @@ def _changed(
     if made is given:
         raise WebhookError(f"{name} returned `request.object` itself, which must not be changed: return a copy")
     if isinstance(made, dict):
+        if made.get("kind", given.get("kind")) != given.get("kind") or not isinstance(made.get("metadata"), dict):
+            raise WebhookError(f"{name} must return the whole object with its kind and metadata, got another one")
         after = made
     elif webhook.model is not None and isinstance(made, webhook.model):
         # A model does not represent an object exactly: it ignores unknown fields, adds its own defaults and formats
@@ -364,7 +382,12 @@ async def _validated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls:
     if short or plain:
         await calls.in_thread(partial(_find, webhook, asked, plain if not short else [_check, *plain], findings))
     for function in filter(is_coroutine, () if findings.rejects else webhook.validating):
-        findings.add(name_of(function), await _awaited(webhook, function, asked, calls), _FULL)
+        made = await _awaited(webhook, function, asked, calls)
+        if made is not None and not isinstance(made, (list, tuple, *_FULL)):
+            # To iterate over anything else would run code of the author without a time limit.
+            names = ", ".join(one.__name__ for one in _FULL)
+            raise WebhookError(f"{name_of(function)} must return None, a list, or one of {names}, got {_type(made)}")
+        findings.add(name_of(function), made, _FULL)
     found = _denial(asked, findings.denials, findings.errors) if findings.rejects else {"allowed": True}
     return _with_notes(found, [*findings.warnings, *warnings_of(asked)], findings.annotations)
 
@@ -442,6 +465,18 @@ def _denial(asked: AdmissionRequest[Any], denials: Sequence[Deny], errors: Seque
     return _rejection(code, reason, "; ".join(dict.fromkeys(texts)), details if causes else None)
 
 
+async def _ended(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine; SystemExit in a task would end the process, which serves other webhooks as well."""
+    try:
+        return await coroutine
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _ProcessEndError(_type(error)) from error
+
+
+class _ProcessEndError(Exception):
+    """A function raised what ends a process; the text is the type of the error."""
+
+
 async def _awaited(
     webhook: Webhook[Any], function: Callable[..., Any], request: AdmissionRequest[Any], calls: Calls
 ) -> Any:
@@ -449,8 +484,8 @@ async def _awaited(
     name = name_of(function)
     arguments = (request, calls.cluster) if webhook.takes_cluster(function) else (request,)
     try:
-        return await calls.in_loop(name, function(*arguments))
-    except (Exception, asyncio.CancelledError) as error:
+        return await calls.in_loop(name, _ended(function(*arguments)))
+    except BaseException as error:
         if is_cancelled(error) or isinstance(error, WebhookError | UnreadableError | NestedTooDeeplyError):
             raise
         raise _author_failure(name, error) from error
@@ -461,7 +496,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with running_function(name):
             made = function(*arguments)
-    except (Exception, asyncio.CancelledError) as error:
+    except BaseException as error:
         if is_cancelled(error) or isinstance(error, WebhookError | UnreadableError | NestedTooDeeplyError):
             raise
         raise _author_failure(name, error) from error
@@ -476,7 +511,8 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 def _author_failure(name: str, error: BaseException) -> WebhookError:
     """Log the error of an author's function; return what the response shows of it."""
     _log.error("%s failed", name, exc_info=error)
-    return WebhookError(f"{name} failed with {_type(error)}, see the operator's log")
+    kind = str(error) if isinstance(error, _ProcessEndError) else _type(error)
+    return WebhookError(f"{name} failed with {kind}, see the operator's log")
 
 
 def _written(model: Any) -> Manifest:

@@ -130,8 +130,12 @@ class WorkerThreads:
 def _answer(answer: Future[T], function: Callable[[], T]) -> None:
     try:
         found = function()
-    except BaseException as error:  # noqa: BLE001 (it is raised where the answer is awaited)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (it is raised where the answer is awaited)
         answer.set_exception(error)
+    except BaseException as error:  # noqa: BLE001 (SystemExit, raised in the event loop, would end the process)
+        failed = RuntimeError(f"a function in a thread raised {type(error).__name__}")
+        failed.__cause__ = error
+        answer.set_exception(failed)
     else:
         answer.set_result(found)
 

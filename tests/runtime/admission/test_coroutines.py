@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -19,6 +19,7 @@ from ocf.errors import ApiError, ConfigError, InvalidError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import (
     AdmissionRequest,
+    Deny,
     FieldError,
     Operation,
     SecretCertificates,
@@ -211,9 +212,57 @@ async def babbles(_request: Request, _cluster: Cluster) -> Any:
     return ["no"]
 
 
+async def exits(_request: Request) -> Findings:
+    raise SystemExit(3)
+
+
+def exits_at_once(_request: Request) -> Findings:
+    raise SystemExit(3)
+
+
+async def is_closed(_request: Request) -> Findings:
+    raise GeneratorExit
+
+
+async def generates(_request: Request) -> Any:
+    """Return what runs only while it is iterated over, for ever."""
+    return (Warn("again") for _ in iter(int, 1))
+
+
+async def warns_of_a_number(_request: Request) -> Any:
+    return [Warn(cast("str", 5))]
+
+
+async def denies_without_a_text(_request: Request) -> Any:
+    return Deny(cast("str", None))
+
+
+async def finds_a_set(_request: Request) -> Any:
+    return [invalid("spec.street", {1}, "is no street")]
+
+
+def fails_in_the_middle(_request: Request) -> Any:
+    class Found(Sequence[Warn]):
+        def __getitem__(self, _: Any) -> Any:
+            raise LookupError("hunter2")
+
+        def __len__(self) -> int:
+            return 1
+
+    return Found()
+
+
 @pytest.mark.parametrize(
     ("handler", "problem"),
     [
+        pytest.param(exits, "exits failed with SystemExit", id="what ends a process"),
+        pytest.param(exits_at_once, "exits_at_once failed with SystemExit", id="a function that ends the process"),
+        pytest.param(is_closed, "is_closed failed with GeneratorExit", id="what ends a generator"),
+        pytest.param(generates, "generates must return None, a list, or one of Deny", id="an endless generator"),
+        pytest.param(warns_of_a_number, "warns_of_a_number failed with ConfigError", id="a warning that is no text"),
+        pytest.param(denies_without_a_text, "denies_without_a_text failed with ConfigError", id="a Deny without text"),
+        pytest.param(finds_a_set, "failed with TypeError", id="a value that JSON does not have"),
+        pytest.param(fails_in_the_middle, "failed with LookupError", id="findings that fail in the middle"),
         pytest.param(fails, "fails failed with LookupError, see the operator's log", id="an error"),
         pytest.param(hangs, "hangs did not return within 0.9 seconds", id="no end"),
         pytest.param(gives_up, "gives_up failed with CancelledError", id="a cancellation of its own"),

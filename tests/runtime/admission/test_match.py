@@ -12,6 +12,13 @@ from ocf.runtime.admission import Match, Operation
     ("changed", "problem"),
     [
         ({"operations": ()}, "at least one operation"),
+        ({"operations": ["*"]}, r"`operations` .* got \['\*'\]"),
+        ({"operations": ["create"]}, "`operations` .* got"),
+        ({"operations": Operation.CREATE}, "`operations` of a match must be a list"),
+        ({"subresources": "status"}, "`subresources` of a match must be a list"),
+        ({"scope": "namespaced"}, "`scope` of a match must be one of .* got 'namespaced'"),
+        ({"policy": "exact"}, "`policy` of a match must be one of .* got 'exact'"),
+        ({"everywhere": "no"}, "`everywhere` of a match must be one of None, True, False, got 'no'"),
         ({"subresources": ()}, "at least one subresource"),
         ({"namespaces": {"matchLabels": {"a b": "c"}}}, "`namespaces` of a match is invalid: .*a b"),
         ({"objects": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "`objects` of a match is invalid: .*Is"),

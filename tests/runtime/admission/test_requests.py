@@ -474,3 +474,36 @@ def test_a_function_that_is_awaited_needs_no_server() -> None:
         return Deny("no") if request.user.username == "alice" else None
 
     assert asyncio.run(check(AdmissionRequest(asked(), V1Pod))) == Deny("no")
+
+
+def _inside(request: Request) -> Manifest:
+    """Change a shallow copy, of which the parts are those of the request."""
+    assert request.object is not None
+    pod = dict(copy_json(request.object)) if request.dry_run else dict(request.object)
+    pod["spec"]["hostNetwork"] = False
+    return pod
+
+
+def test_a_change_inside_of_a_shallow_copy_is_a_change() -> None:
+    webhook = Webhook.of(V1Pod, mutating=[_inside])
+    answer = review(webhook, Step.DEFAULT, {"request": asked(object=copy_json(POD))})["response"]
+    assert json.loads(base64.b64decode(answer["patch"])) == [{"op": "add", "path": "/spec/hostNetwork", "value": False}]
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        pytest.param({}, "must return the whole object with its kind and metadata", id="nothing"),
+        pytest.param({"spec": {}}, "must return the whole object with its kind and metadata", id="a part"),
+        pytest.param({**POD, "kind": "Job"}, "must return the whole object with its kind", id="another kind"),
+        pytest.param({**POD, "spec": {"x": float("nan")}}, "has values that JSON does not have", id="no number"),
+        pytest.param({**POD, "spec": {1, 2}}, "has values that JSON does not have", id="a set"),
+    ],
+)
+def test_an_object_that_no_api_server_can_read_is_a_failure_of_the_function(made: Manifest, problem: str) -> None:
+    def changes(_: Request) -> Manifest:
+        return made
+
+    answer = response(Webhook.of(V1Pod, mutating=[changes]), Step.DEFAULT)
+    assert (answer["allowed"], answer["status"]["code"]) == (False, 500)
+    assert problem in answer["status"]["message"]
