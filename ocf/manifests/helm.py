@@ -71,7 +71,7 @@ def chart(installation: Installation) -> dict[str, str]:
     templates = {
         "definition.yaml": when("crds.install", render([kept(one) for one in inside.definitions])),
         "service-account.yaml": render([inside.service_account()]),
-        "roles.yaml": render(inside.roles()),
+        "roles.yaml": render([_named_apart(one, namespace) for one in inside.roles()]),
         "service.yaml": render([inside.service()]),
         "webhooks.yaml": render([_excluding(one, namespace, mark) for one in inside.webhooks()]),
         "policies.yaml": render([_for_release(one, mark) for one in inside.policy_objects()]),
@@ -105,6 +105,22 @@ def chart(installation: Installation) -> dict[str, str]:
         **{f"templates/{path}": text for path, text in templates.items() if text},
     }
     return {path: in_release(text, namespace) for path, text in files.items()}
+
+
+def _named_apart(role: Manifest, release: str) -> Manifest:
+    """Return a role or binding of a chart under a name of its own if its namespace is not that of the release.
+
+    The namespace of the release may turn out to be the same one, and two objects cannot share a name.
+
+    Args:
+        release: What stands for the namespace of the release.
+    """
+    home = role["metadata"].get("namespace")
+    if home in (None, release):
+        return role
+    name = f"{role['metadata']['name']}-{home}"
+    reference = {"roleRef": {**role["roleRef"], "name": name}} if "roleRef" in role else {}
+    return {**role, "metadata": {**role["metadata"], "name": name}, **reference}
 
 
 def _unused(installation: Installation) -> tuple[str, str]:

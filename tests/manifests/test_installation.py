@@ -159,3 +159,20 @@ def test_another_version_is_rejected() -> None:
 def test_what_a_bundle_cannot_express_is_rejected(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         render(installation(**options), Format.OLM)
+
+
+@pytest.mark.parametrize("options", COMBINATIONS)
+@pytest.mark.parametrize("release", ["default", "town", "elsewhere"])
+def test_no_two_objects_of_a_chart_are_the_same_in_any_namespace(options: dict[str, Any], release: str) -> None:
+    """The release may go where the watched objects are, or events about owners without a namespace."""
+    text = render(installation(**options), Format.HELM).generated["templates/roles.yaml"]
+    found = load_documents(text.replace("{{ .Release.Namespace }}", release))
+    names = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found]
+    assert len(names) == len(set(names))
+    roles = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found}
+    bound = {
+        (one["roleRef"]["kind"], one["metadata"].get("namespace"), one["roleRef"]["name"])
+        for one in found
+        if "roleRef" in one
+    }
+    assert bound <= roles
