@@ -222,11 +222,14 @@ class ApplyCache:
     def last_write(self, key: ObjectKey, manager: str) -> LastWrite | None:
         """Return the last write of an object, whether the object still exists or not; None if it is not known.
 
+        It is that of all users: a field manager that writes as another one replaces its own fields, and no other client
+        has reverted them.
+
         Args:
             key: The object.
             manager: The field manager that wrote.
         """
-        return self._writes.get((key, self._by(manager)))
+        return self._writes.get((key, manager))
 
     def note_write(self, key: ObjectKey, manager: str, write: LastWrite) -> None:
         """Record the last write of an object.
@@ -235,7 +238,6 @@ class ApplyCache:
             key: The object.
             manager: The field manager that wrote.
         """
-        manager = self._by(manager)
         self._writes[key, manager] = write
         self._writes.move_to_end((key, manager))
         while len(self._writes) > self.limit:
@@ -248,7 +250,7 @@ class ApplyCache:
             key: The object.
             manager: The field manager that wrote.
         """
-        self._writes.pop((key, self._by(manager)), None)
+        self._writes.pop((key, manager), None)
 
     def status_limits(self, operator: str, api_version: str, kind: str) -> StatusLimits:
         """Return what the definition of a kind cannot hold of the status that an operator writes.

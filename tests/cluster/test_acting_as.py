@@ -302,16 +302,20 @@ class TestApplyCache:
         assert not cache.acting_as(other.key).is_in_sync("uid", "us", "1", b"x")
         assert not cache.is_in_sync("uid", "us", "1", b"x")
 
-    def test_rewritten_values_and_writes_are_those_of_one(self, other: Impersonation) -> None:
+    def test_rewritten_values_are_those_of_one(self, other: Impersonation) -> None:
         cache = ApplyCache()
-        joe, key = cache.acting_as(Impersonation("joe").key), ObjectKey.of(settings())
+        joe = cache.acting_as(Impersonation("joe").key)
         joe.remember("uid", "us", {"data.x": ("1", "2")})
-        joe.note_write(key, "us", LastWrite(b"x", SystemClock().elapsed()))
         for one in (cache, cache.acting_as(other.key)):
-            assert (dict(one.rewrites("uid", "us")), one.last_write(key, "us")) == ({}, None)
-            one.forget_write(key, "us")
+            assert dict(one.rewrites("uid", "us")) == {}
         assert joe.rewrites("uid", "us")
-        assert joe.last_write(key, "us")
+
+    def test_the_last_write_is_that_of_all(self, other: Impersonation) -> None:
+        """The fields belong to the field manager, whoever has written them."""
+        cache, key = ApplyCache(), ObjectKey.of(settings())
+        write = LastWrite(b"x", SystemClock().elapsed())
+        cache.acting_as(Impersonation("joe").key).note_write(key, "us", write)
+        assert cache.last_write(key, "us") == cache.acting_as(other.key).last_write(key, "us") == write
 
     def test_one_limit_holds_for_all(self, other: Impersonation) -> None:
         cache = ApplyCache(limit=1)

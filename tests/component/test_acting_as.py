@@ -124,6 +124,16 @@ def users_of(cluster: RecordingCluster, owner: ObjectKey) -> dict[bool, set[str]
     return found
 
 
+async def test_owners_that_change_the_account_have_no_rival(world: World) -> None:
+    """What the operator has written as one account and writes as another one is its own write, not that of a rival."""
+    accounts = [ServiceAccount(name, "shop") for name in ("first", "second")]
+    for account in accounts:
+        world.authorizing.allow(account, "get", "list", "create", "patch", "delete")
+    for turn in range(10):
+        await world.reconcile(built(settings(turn=str(turn % 2)), user=accounts[turn % 2]))
+        assert (await world.server.get(CONFIG))["data"] == {"turn": str(turn % 2)}
+
+
 class TestLifecycle:
     """Each request about an object of the component is the other user's, each about the owner is the operator's."""
 
