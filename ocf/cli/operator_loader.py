@@ -189,7 +189,7 @@ async def operator_components(
 
 def reject_together(components: Sequence[Component], owner: Manifest) -> None:
     """Check that a reconcile of an owner would accept its components together."""
-    from ocf.component.parallel import reject_duplicates, reject_shared
+    from ocf.component.reconcile_components import reject_duplicates, reject_shared
 
     try:
         reject_duplicates(components)

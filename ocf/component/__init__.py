@@ -14,8 +14,8 @@ from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, fin
 from ocf.component.model.context_values import ContextKey
 from ocf.component.model.resource_options import Adoption, Conflicts, Participation, Writes
 from ocf.component.named_set import stored_names
-from ocf.component.parallel import reconcile_all
 from ocf.component.reconcile.prerequisites import Prerequisite, depends_on
+from ocf.component.reconcile_components import reconcile_all
 from ocf.component.status.conditions import Condition
 from ocf.component.status.reasons import Reason
 from ocf.component.status.results import Result

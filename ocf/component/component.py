@@ -29,10 +29,10 @@ from ocf.component.model.registration import (
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.reconcile.external_removal import is_removed, pending_removals, remove_all, remove_unwanted
 from ocf.component.reconcile.former_scalers import FormerScalers
-from ocf.component.reconcile.loop import converge
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
 from ocf.component.reconcile.prune import DeletionReason, Pruner, marked_kinds, reason_of
 from ocf.component.reconcile.reporter import Reporter
+from ocf.component.reconcile.resources import converge
 from ocf.component.reconcile.run import ReconcileRun, failing
 from ocf.component.reconcile.served import left_out, naming_left_out
 from ocf.component.reconcile.suspend import is_suspended, suspend, suspending_removals

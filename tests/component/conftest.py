@@ -25,7 +25,7 @@ from ocf.cluster import (
     Subresource,
 )
 from ocf.component import Component, Finalizer, ReconcileContext, Result, finalize, reconciling
-from ocf.component.parallel import reconcile_each
+from ocf.component.reconcile_components import reconcile_each
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document
 from ocf.primitives import StaticBuilder, deployment, hpa

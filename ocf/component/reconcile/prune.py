@@ -20,7 +20,7 @@ from ocf.cluster import Propagation
 from ocf.component.apply.deleter import OwnedObjectDeleter, kept_dependents
 from ocf.component.apply.takeover import other_applier
 from ocf.component.model.ownership import finalizers_of
-from ocf.component.reconcile.loop import raise_all
+from ocf.component.reconcile.resources import raise_all
 from ocf.component.reconcile.run import ReconcileRun
 from ocf.component.status.results import Action, ResourceOutcome, outcome_attributes, resource_span
 from ocf.concepts.recorder import Why

@@ -16,12 +16,12 @@ from ocf.cluster import Propagation
 from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle, Writes
 from ocf.component.reconcile.external import ExternalApplier
-from ocf.component.reconcile.loop import (
+from ocf.component.reconcile.once import OnceRun
+from ocf.component.reconcile.resources import (
     MakeWay,
     raise_all,
     reconcile_one,
 )
-from ocf.component.reconcile.once import OnceRun
 from ocf.component.reconcile.run import ReconcileRun
 from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome, outcome_attributes, resource_span

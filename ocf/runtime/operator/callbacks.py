@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ocf.component import CleanupPending, Component
 from ocf.component.external.records import FIELD, REMEDY
-from ocf.component.parallel import reject_duplicates
+from ocf.component.reconcile_components import reject_duplicates
 from ocf.errors import ConfigError
 from ocf.lazy_types.signatures import required_parameters
 

@@ -23,10 +23,10 @@ from ocf.objects.paths import get_field
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.abandoned import AbandonedObjects
 from ocf.runtime.operator.affected_owners import AffectedOwners
+from ocf.runtime.operator.change_pacing import Pacer
 from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.departed_owners import DepartedOwners
 from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions, RunningReconcile
-from ocf.runtime.operator.pacing import Pacer
 from ocf.runtime.operator.predicates import is_urgent
 from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.runtime.operator.recording_reads import RecordingReads

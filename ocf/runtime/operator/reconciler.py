@@ -13,7 +13,7 @@ from ocf.cluster import Cluster
 from ocf.cluster.server_errors import is_namespace_ending
 from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconciling
 from ocf.component.model.context_values import ContextValues
-from ocf.component.parallel import reconcile_each
+from ocf.component.reconcile_components import reconcile_each
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import annotate_span, requeue_attributes
 from ocf.errors import ManifestError, ReconcileError, failure_text

@@ -18,7 +18,7 @@ from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource, Verb, WatchOptions
 from ocf.component import Component, Reason
 from ocf.component.block import reconciling
-from ocf.component.parallel import reconcile_all
+from ocf.component.reconcile_components import reconcile_all
 from ocf.component.status.results import Action
 from ocf.concepts import OperationalStatus, ScaleTarget, StatusReport, SuspensionStatus
 from ocf.concepts.recorder import Why

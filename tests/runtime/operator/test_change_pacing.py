@@ -15,7 +15,7 @@ from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.primitives import deployment
-from ocf.runtime.operator.pacing import Pace, Pacer, due_at, pace_after
+from ocf.runtime.operator.change_pacing import Pace, Pacer, due_at, pace_after
 from ocf.testing import run_in_virtual_time
 from ocf_server import ControllerSettings
 
