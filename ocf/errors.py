@@ -39,7 +39,6 @@ the field, the value seen and the value allowed, and never contains a secret: va
 omitted.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
@@ -366,6 +365,8 @@ class ForbiddenError(ApiError):
     """The caller is not allowed to do this (401, 403); the text also names the rule that its roles lack."""
 
     def __str__(self) -> str:
+        import json  # commands that ask no API server start without it
+
         denied = re.match(_DENIED, self.message)
         # A request without credentials needs those, and no role.
         if denied is None or denied["user"] == "system:anonymous":

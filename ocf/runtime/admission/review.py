@@ -306,7 +306,8 @@ def _changed(
     if made is given:
         raise WebhookError(f"{name} returned `request.object` itself, which must not be changed: return a copy")
     if isinstance(made, dict):
-        if made.get("kind", given.get("kind")) != given.get("kind") or not isinstance(made.get("metadata"), dict):
+        is_another = any(made.get(part, given.get(part)) != given.get(part) for part in ("apiVersion", "kind"))
+        if is_another or not isinstance(made.get("metadata"), dict):
             raise WebhookError(f"{name} must return the whole object with its kind and metadata, got another one")
         after = made
     elif webhook.model is not None and isinstance(made, webhook.model):
