@@ -47,6 +47,9 @@ PolicyAction: TypeAlias = Literal["Deny", "Warn", "Audit"]
 _ACTIONS: Final = ("Deny", "Warn", "Audit")
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _MATCH: Final = Match()
+_NOT_DELETED: Final = "not-being-deleted"
+_NOT_DELETED_EXPRESSION: Final = 'request.operation != "UPDATE" || !has(oldObject.metadata.deletionTimestamp)'
+"""A condition on the stored object, because the API server removes the field from a create only after mutations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +166,7 @@ class Policy:
         validations: Rules.
         bounds: A model that states bounds of fields, which become rules: `Field(le=10)`, lengths, patterns,
             enumerations, and fields without a default, which have to be set. Only fields that the author declares
-            count, so it may be a small model, or a subclass of a client model. Objects that are being deleted are not
-            checked.
+            count, so it may be a small model, or a subclass of a client model.
         mutations: Changes of objects, applied in this order.
         variables: Expressions by name, which later expressions read as `variables.NAME`.
         audit_annotations: Expressions by key whose texts the API server adds to its audit log.
@@ -176,6 +178,9 @@ class Policy:
             missing.
         parameters: Objects that the expressions read as `params`; None for none.
         reinvoke: Whether mutations run again after other policies and webhooks have changed the object.
+        being_deleted: Whether validations and mutations are also for updates of objects that are being deleted, as a
+            rule about finalizers needs it. By default they are not, because a rule that such an object breaks keeps
+            its finalizers from being removed. Bounds never are.
 
     Raises:
         BuildError: If there is no rule, a name or an action is invalid, or a bound cannot be a rule.
@@ -195,6 +200,7 @@ class Policy:
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
     parameters: Parameters | None = None
     reinvoke: bool = False
+    being_deleted: bool = False
 
     def __post_init__(self) -> None:
         if problems := [f"policy {self.name}: {problem}" for problem in self._problems()]:
@@ -215,6 +221,7 @@ class Policy:
         failure_policy: Literal["Fail", "Ignore"] = "Fail",
         parameters: Parameters | None = None,
         reinvoke: bool = False,
+        being_deleted: bool = False,
     ) -> Policy:
         """Return the policy of a custom resource, or of a built-in kind.
 
@@ -251,6 +258,7 @@ class Policy:
             failure_policy=failure_policy,
             parameters=parameters,
             reinvoke=reinvoke,
+            being_deleted=being_deleted,
         )
 
     def manifests(self, *, namespace: str = "", mutating_version: str = "v1") -> list[Manifest]:
@@ -306,7 +314,7 @@ class Policy:
             "failurePolicy": self.failure_policy,
             "paramKind": param_kind,
             "matchConstraints": constraints,
-            "matchConditions": self.match.match_conditions(),
+            "matchConditions": self._match_conditions(),
             "variables": [{"name": name, "expression": text} for name, text in self.variables.items()],
             **rules,
         }
@@ -319,6 +327,12 @@ class Policy:
                 "spec": {key: value for key, value in content.items() if value},
             }
 
+    def _match_conditions(self) -> list[dict[str, str]]:
+        found = self.match.match_conditions()
+        if Operation.UPDATE in self.match.operations and not self.being_deleted:
+            found.append({"name": _NOT_DELETED, "expression": _NOT_DELETED_EXPRESSION})
+        return found
+
     def _problems(self) -> Iterator[str]:
         yield from (f'its name "{self.name}": {problem}' for problem in dns_subdomain(self.name))
         if not (self.version and self.plural):
@@ -330,6 +344,8 @@ class Policy:
             yield f'failure_policy must be "Fail" or "Ignore", got {self.failure_policy!r}'
         if self.mutations and Operation.DELETE in self.match.operations:
             yield "a delete cannot be mutated: use two policies, or take DELETE out of the operations"
+        if _NOT_DELETED in self.match.conditions:
+            yield f'the condition "{_NOT_DELETED}" of the match is set by ocf: choose another name'
         for name in self.variables:
             if not _IDENTIFIER.fullmatch(name):
                 yield f'variables: "{name}" must be an identifier of CEL: letters, digits and underscores'

@@ -222,12 +222,74 @@ async def test_missing_parameters_keep_finalizers_only_where_they_deny(missing: 
     await place.cluster.delete(ObjectKey.of(held))
 
     live = await place.cluster.get(ObjectKey.of(held))
-    free = {**live, "metadata": {**live["metadata"], "finalizers": []}}
+    free = without_finalizers(live)
     if freed:
         await place.cluster.update(free, field_manager=MANAGER)
     else:
         with pytest.raises(ApiError, match="no params found"):
             await place.cluster.update(free, field_manager=MANAGER)
+
+
+def without_finalizers(live: Manifest) -> Manifest:
+    return {**live, "metadata": {**live["metadata"], "finalizers": []}}
+
+
+COPY: Final = JSONPatch('[JSONPatch{op: "add", path: "/data/copy", value: object.data.none}]')
+
+
+@pytest.mark.parametrize("being_deleted", [False, True])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param({"validations": [Validation("size(object.data) == 0", "no entry")]}, id="a validation"),
+        pytest.param({"validations": [Validation("object.data.none == ''")]}, id="a validation without its field"),
+        pytest.param({"mutations": [COPY]}, id="a mutation that cannot be applied"),
+    ],
+)
+async def test_a_rule_keeps_no_finalizer_unless_it_is_for_objects_that_are_being_deleted(
+    rule: Any, *, being_deleted: bool
+) -> None:
+    """A policy kept Jobs in Terminating: https://github.com/dc-tec/openbao-operator/pull/53."""
+    place = Place(EmbeddedCluster(namespaces=["shop"]), "shop")
+    held = place.config("a")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    stored = await place.create(held)
+    policy = place.policy(being_deleted=being_deleted, **rule)
+    await apply_policies(place.cluster, [policy], field_manager=MANAGER)
+    with pytest.raises(ApiError):
+        await place.cluster.update(without_finalizers(stored), field_manager=MANAGER)
+    await place.cluster.delete(ObjectKey.of(held))
+
+    live = await place.cluster.get(ObjectKey.of(held))
+    if being_deleted:
+        with pytest.raises(ApiError):
+            await place.cluster.update(without_finalizers(live), field_manager=MANAGER)
+    else:
+        await place.cluster.update(without_finalizers(live), field_manager=MANAGER)
+        with pytest.raises(NotFoundError):
+            await place.cluster.get(ObjectKey.of(held))
+
+
+async def test_a_create_is_checked_whatever_deletion_timestamp_it_has() -> None:
+    place = Place(EmbeddedCluster(namespaces=["shop"]), "shop")
+    await apply_policies(place.cluster, [place.policy(validations=[SMALL])], field_manager=MANAGER)
+    claimed = place.config("a", "b")
+    claimed["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    with pytest.raises(InvalidError, match="at most 1 entry"):
+        await place.create(claimed)
+
+
+async def test_a_rule_of_deletes_is_for_objects_that_are_being_deleted() -> None:
+    place = Place(EmbeddedCluster(namespaces=["shop"]), "shop")
+    held = place.config("a")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    await place.create(held)
+    await place.cluster.delete(ObjectKey.of(held))
+    match = Match(operations=[Operation.UPDATE, Operation.DELETE])
+    once = Validation("!has(oldObject.metadata.deletionTimestamp)", "it is being deleted already")
+    await apply_policies(place.cluster, [place.policy(validations=[once], match=match)], field_manager=MANAGER)
+    with pytest.raises(InvalidError, match="being deleted already"):
+        await place.cluster.delete(ObjectKey.of(held))
 
 
 async def test_mutations_of_both_kinds_are_applied_in_order(place: Place) -> None:
@@ -326,6 +388,9 @@ def test_the_kind_is_that_of_the_model(model: type[BaseModel], found: tuple[str,
             {"mutations": [PATCH], "match": Match(operations=[Operation.DELETE])},
             "a delete cannot be mutated",
             id="mutated delete",
+        ),
+        pytest.param(
+            {"match": Match(conditions={"not-being-deleted": "true"})}, "choose another name", id="name of a condition"
         ),
     ],
 )
