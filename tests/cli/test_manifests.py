@@ -238,8 +238,9 @@ def test_what_a_webhook_stops_while_it_is_down_is_noted(check: tuple[str, ...]) 
     run("corner_operator:guard", "--owner=corner.yaml")
     noted = run("corner_operator:guard", "--owner=corner.yaml", *check)
     assert (
-        "note: validate.pods.core.k8s.io: failure policy Fail, so CREATE, UPDATE of pods fail in all namespaces but "
-        "kube-system, kube-public, kube-node-lease, guard while no process of the operator responds"
+        "note: validate.pods.core.k8s.io: failure policy Fail, so CREATE, UPDATE of pods that match its conditions "
+        "(no-nodes) fail in all namespaces but kube-system, kube-public, kube-node-lease, guard while no process of "
+        "the operator responds"
     ) in noted
     assert "note: validate" not in run("corner_operator:corners", "--owner=corner.yaml", "--format=helm")
 

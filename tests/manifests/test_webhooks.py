@@ -225,6 +225,36 @@ def test_a_bundle_has_all_else() -> None:
         ),
         pytest.param(Webhook.of(V1Node, validating=[allow]), "of nodes fail in the whole cluster while", id="nodes"),
         pytest.param(
+            pods(match=Match(conditions={"not-a-node": "true", "image": "true"})),
+            "so CREATE, UPDATE of pods that match its conditions (not-a-node, image) fail in all namespaces but",
+            id="conditions",
+        ),
+        pytest.param(
+            pods(match=Match(objects={"matchLabels": {"a": "b"}}, conditions={"image": "true"})),
+            "of pods that match its conditions (image) and whose labels it selects fail in all namespaces but",
+            id="conditions and labels",
+        ),
+        pytest.param(
+            pods(match=Match(objects={"matchLabels": {"a": "b"}}), failure_policy="Ignore"),
+            "of pods whose labels it selects pass without this webhook",
+            id="ignored, of labels",
+        ),
+        pytest.param(
+            Webhook.of(V1Namespace, validating=[allow]),
+            "so CREATE, UPDATE of namespaces fail for all but kube-system, kube-public, kube-node-lease, ops while",
+            id="namespaces",
+        ),
+        pytest.param(
+            Webhook.of(V1Namespace, validating=[allow], match=Match(namespaces={"matchLabels": {"a": "b"}})),
+            "of namespaces whose labels it selects fail for all but kube-system",
+            id="namespaces of a label",
+        ),
+        pytest.param(
+            Webhook.of(V1Namespace, validating=[allow], match=Match(conditions={"ours": "true"}, everywhere=True)),
+            "that match its conditions (ours) fail for all, those of Kubernetes and the operator included",
+            id="namespaces of a condition",
+        ),
+        pytest.param(
             pods(failure_policy="Ignore"),
             "failure policy Ignore, so CREATE, UPDATE of pods pass without this webhook",
             id="ignored",

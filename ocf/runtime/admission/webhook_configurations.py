@@ -186,8 +186,7 @@ def left_out(webhook: Webhook[Any], own: Sequence[str]) -> list[str]:
     """
     found = webhook.match.left_out(webhook.group, own)
     # A selector of namespaces matches every object that has none; a Namespace is selected by its own labels.
-    is_namespace = (webhook.group, webhook.plural) == ("", "namespaces")
-    return [] if found and webhook.is_cluster_scoped and not is_namespace else found
+    return [] if found and webhook.is_cluster_scoped and not _is_namespace(webhook) else found
 
 
 def findings(webhooks: Webhooks, own: Sequence[str]) -> Iterator[str]:
@@ -198,25 +197,44 @@ def findings(webhooks: Webhooks, own: Sequence[str]) -> Iterator[str]:
     """
     for webhook in webhooks.webhooks:
         names = " and ".join(map(webhook.qualified_name, webhook.steps))
-        operations = ", ".join(dict.fromkeys(one for step in webhook.steps for one in webhook.operations(step)))
+        requests = _requests(webhook)
         if webhook.failure_policy == "Ignore":
             yield (
-                f"{names}: failure policy Ignore, so {operations} of {webhook.plural} pass without this webhook while "
+                f"{names}: failure policy Ignore, so {requests} pass without this webhook while "
                 "no process of the operator responds; apiserver_admission_webhook_fail_open_count counts them"
             )
         elif webhook.is_builtin:
             yield (
-                f"{names}: failure policy Fail, so {operations} of {webhook.plural} fail in {_place(webhook, own)} "
+                f"{names}: failure policy Fail, so {requests} fail {_place(webhook, own)} "
                 "while no process of the operator responds"
             )
 
 
+def _requests(webhook: Webhook[Any]) -> str:
+    """Return for which requests a webhook is called, but for their namespaces."""
+    match = webhook.match
+    operations = ", ".join(dict.fromkeys(one for step in webhook.steps for one in webhook.operations(step)))
+    limits = []
+    if match.conditions:
+        limits.append(f"that match its conditions ({', '.join(match.conditions)})")
+    if match.objects or (match.namespaces and _is_namespace(webhook)):
+        limits.append("whose labels it selects")
+    return " ".join([f"{operations} of {webhook.plural}", " and ".join(limits)]).rstrip()
+
+
 def _place(webhook: Webhook[Any], own: Sequence[str]) -> str:
     without = left_out(webhook, own)
-    if webhook.is_cluster_scoped and not without:
-        return "the whole cluster"
-    place = "the namespaces that it selects" if webhook.match.namespaces else "all namespaces"
+    if _is_namespace(webhook):
+        place = "for all"
+    elif webhook.is_cluster_scoped and not without:
+        return "in the whole cluster"
+    else:
+        place = "in the namespaces that it selects" if webhook.match.namespaces else "in all namespaces"
     return f"{place} but {', '.join(without)}" if without else f"{place}, those of Kubernetes and the operator included"
+
+
+def _is_namespace(webhook: Webhook[Any]) -> bool:
+    return (webhook.group, webhook.plural) == ("", "namespaces")
 
 
 def _conditions(webhook: Webhook[Any], own: Sequence[ObjectKey]) -> dict[str, Any]:
