@@ -119,7 +119,8 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
         )
         echo(f"note: {note}; if that is wrong, give it with --crd FILE", color="yellow", err=True)
     asyncio.run(check_admission([*installation.webhooks(), *installation.policy_objects()]))
-    for finding in (*installation.webhook_findings(), *_policy_notes(installation, layout)):
+    findings = (*installation.webhook_findings(), *installation.impersonation_findings())
+    for finding in (*findings, *_policy_notes(installation, layout)):
         echo(f"note: {finding}", color="yellow", err=True)
     rendering = render(installation, layout)
     if check:

@@ -39,6 +39,9 @@ __all__ = ["Installation"]
 
 _NAME: Final = "app.kubernetes.io/name"
 _PORT_OF_SERVICE: Final = 443
+_IMPERSONATE: Final = "impersonate"
+_ACCOUNTS: Final = "serviceaccounts"
+_NOUNS: Final = {_ACCOUNTS: "service account", "users": "user", "groups": "group", "uids": "uid"}
 _RESOURCES: Final[dict[str, Any]] = {
     "requests": {"cpu": "50m", "memory": "128Mi"},
     "limits": {"memory": "512Mi"},
@@ -179,6 +182,18 @@ class Installation:
         account = ServiceAccount(self.name, self.namespace)
         return roles(self.policy_rules(), name=self.name, account=account, namespaces=self.options.watch_namespaces)
 
+    def impersonation_findings(self) -> Iterator[str]:
+        """Yield as whom the operator may act: whoever takes it over has the rights of all these users."""
+        for role in self.roles():
+            namespace = role["metadata"].get("namespace", "")
+            for rule in role.get("rules", ()):
+                if _IMPERSONATE in rule["verbs"]:
+                    head = f"{role['kind']} {self.name}{f' of the namespace {namespace}' if namespace else ''}"
+                    names = rule.get("resourceNames", ())
+                    yield from (
+                        f"{head} may {_IMPERSONATE} {_users(one, names, namespace)}" for one in rule["resources"]
+                    )
+
     def webhooks(self) -> list[Manifest]:
         """Return the webhook configurations; the process writes their `caBundle`."""
         admission = self.process.admission
@@ -313,3 +328,22 @@ class Installation:
                 yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
             else:
                 yield {"name": name, "value": value}
+
+
+def _users(resource: str, names: Sequence[str], namespace: str) -> str:
+    """Return as which users of a resource an operator may act, and what to do about it."""
+    noun = _NOUNS.get(resource, resource)
+    if names:
+        several = "s" if len(names) > 1 and resource in _NOUNS else ""
+        return (
+            f"only: {noun}{several} {', '.join(names)}, from the components for the owners given; others "
+            "need their owners, too, with --owner, or a role of your own"
+        )
+    if resource == _ACCOUNTS and namespace:
+        return f"every service account there: keep none in {namespace} with rights that the operator must not have"
+    if resource == _ACCOUNTS:
+        return (
+            "every service account, also of kube-system, and so has the rights of all of them: restrict it with "
+            "--watch-namespace, or let components act as accounts of one fixed namespace, which are granted by name"
+        )
+    return f"every {noun}, and so has the rights of all of them: grant single ones by name"

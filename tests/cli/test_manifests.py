@@ -13,6 +13,7 @@ from ocf.cli.app import app
 
 OPERATOR = """
 from ocf import component
+from ocf.cluster import ServiceAccount
 from ocf.primitives import configmap
 from ocf.runtime.admission import Match, Webhook
 from ocf.runtime.crds import CamelModel, CustomResource, OwnerMetadata
@@ -55,6 +56,13 @@ def guarding(**match):
     return Operator(name="guard", owner=corners.owner, components=components, webhooks=[guard])
 
 
+def acting(corner: Corner):
+    account = ServiceAccount(corner.metadata.name, "accounts")
+    settings = configmap.Builder({"metadata": {"name": "settings"}})
+    return component.Builder("web", owner=corner.key).acting_as(account).with_resource(settings).build()
+
+
+as_others = Operator(name="others", owner=corners.owner, components=acting)
 guard = guarding(conditions={"no-nodes": "!('system:nodes' in request.userInfo.groups)"})
 unparsed = guarding(conditions={"no-nodes": "request.userInfo.groups +"})
 untyped = guarding(conditions={"no-nodes": "request.userInfo.username"})
@@ -259,3 +267,12 @@ def test_a_condition_that_no_api_server_takes_is_found_and_nothing_is_written(
     assert "the API server would reject ValidatingWebhookConfiguration" in output
     assert problem in output
     assert not (folder / "deploy").exists()
+
+
+def test_as_whom_the_operator_may_act_is_noted() -> None:
+    assert "impersonate" not in run("corner_operator:corners", "--owner=corner.yaml")
+    noted = run("corner_operator:as_others", "--owner=corner.yaml", "--format=helm")
+    assert (
+        "note: Role others of the namespace accounts may impersonate only: service account one, from the components "
+        "for the owners given; others need their owners, too, with --owner, or a role of your own\n"
+    ) in noted

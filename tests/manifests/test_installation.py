@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ocf.cluster import ServiceAccount
+from ocf.component import Builder, Component
 from ocf.errors import ConfigError
 from ocf.manifests import Format, InstallOptions, render
 from ocf.manifests.install_options import Project
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.documents import load_documents
+from ocf.primitives import configmap
 from ocf.runtime.operator import environment_options
 from tests.manifests.support import installation
 
@@ -176,3 +180,56 @@ def test_no_two_objects_of_a_chart_are_the_same_in_any_namespace(options: dict[s
         if "roleRef" in one
     }
     assert bound <= roles
+
+
+def acting(user: str | ServiceAccount, **options: Any) -> Component:
+    """Return a component with an object in the namespace town."""
+    settings = configmap.Builder({"metadata": {"name": "settings", "namespace": "town"}})
+    owner = ObjectKey("example.com/v1", "Shop", "corner", "town")
+    return Builder("web", owner=owner).acting_as(user, **options).with_resource(settings).build()
+
+
+@pytest.mark.parametrize(
+    ("components", "options", "findings"),
+    [
+        pytest.param(
+            [acting(ServiceAccount("deployer", "town"))],
+            {},
+            ["ClusterRole shops may impersonate every service account, also of kube-system, and so has the rights of"],
+            id="an account beside the objects",
+        ),
+        pytest.param(
+            [acting(ServiceAccount("deployer", "town"))],
+            {"watch_namespaces": ["town", "city"]},
+            [
+                "Role shops of the namespace city may impersonate every service account there: keep none in city with",
+                "Role shops of the namespace town may impersonate every service account there: keep none in town with",
+            ],
+            id="an account beside the objects, in watched namespaces",
+        ),
+        pytest.param(
+            [acting(ServiceAccount("red", "tenancy")), acting(ServiceAccount("blue", "tenancy"))],
+            {},
+            ["Role shops of the namespace tenancy may impersonate only: service accounts blue, red, from the"],
+            id="accounts of one namespace",
+        ),
+        pytest.param(
+            [acting("jane", groups=["dev"], extra={"Scopes": ["view"]})],
+            {},
+            [
+                "ClusterRole shops may impersonate only: group dev, from",
+                "ClusterRole shops may impersonate only: user jane, from",
+                "ClusterRole shops may impersonate only: userextras/scopes view, from",
+            ],
+            id="a user with a group and an attribute",
+        ),
+        pytest.param([], {}, [], id="none"),
+    ],
+)
+def test_as_whom_an_operator_may_act_is_said(
+    components: list[Component], options: dict[str, Any], findings: list[str]
+) -> None:
+    """Within a namespace it also gives the rights of every account: https://github.com/kubernetes/kubernetes/issues/138315."""
+    found = sorted(replace(installation(**options), components=components).impersonation_findings())
+    assert len(found) == len(findings)
+    assert [text for text, start in zip(found, findings, strict=True) if not text.startswith(start)] == []
