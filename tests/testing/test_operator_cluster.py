@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import EVERYTHING
 from ocf import component
-from ocf.cluster import ServiceAccount
+from ocf.cluster import Cluster, ServiceAccount
+from ocf.cluster.cache import CachedCluster
 from ocf.component import Component
 from ocf.errors import ConfigError, ForbiddenError
 from ocf.feature import BooleanGate
@@ -117,6 +119,44 @@ async def test_a_missing_right_fails_the_test_and_is_named(missing: PolicyRule) 
     # A role may grant only what the operator may do.
     grants = f'Resources:["{missing.resource}"], Verbs:["{missing.verb}"]'
     assert any(asked in text or grants in text for text in texts), texts
+
+
+def of_another(shop: Shop) -> Component:
+    name = "open" if shop.spec.open else "closed"
+    settings = configmap.Builder({"metadata": {"name": name}})
+    return component.Builder("web", owner=shop.key).acting_as(DEPLOYER).with_resource(settings).with_prune().build()
+
+
+DEPLOYER: Final = ServiceAccount("deployer", "town")
+ACTING: Final = Operator(name="shops", owner=OwnerType.of(Shop), components=of_another)
+WRITES: Final = frozenset({"create", "patch", "delete"})
+READS: Final = frozenset({"get", "list"})
+
+
+async def life_as_another(verbs: frozenset[str], *, cached: bool) -> None:
+    clock = VirtualClock()
+    cluster = EmbeddedCluster(now=clock.now, namespaces=["town"], authorization=True)
+    rules = ACTING.policy_rules([of_another(Shop.model_validate(SHOP))])
+    restricted = await operator_cluster(cluster, roles(rules, name="shops", account=ACCOUNT))
+    given = [PolicyRule("", "configmaps", verb) for verb in verbs]
+    for manifest in roles(given, name="deployer", account=DEPLOYER, namespaces=["town"]):
+        await cluster.create(manifest, field_manager="test")
+    async with AsyncExitStack() as stack:
+        reads: Cluster = await stack.enter_async_context(CachedCluster(restricted)) if cached else restricted
+        await life(await OwnerEnv.create(ACTING, SHOP, cluster, clock, reconciles_with=reads))
+
+
+@pytest.mark.parametrize(
+    ("verbs", "cached"),
+    [pytest.param(WRITES, True, id="with a cache"), pytest.param(WRITES | READS, False, id="without")],
+)
+async def test_another_user_needs_to_read_only_what_is_not_cached(verbs: frozenset[str], *, cached: bool) -> None:
+    await life_as_another(verbs, cached=cached)
+    for missing in sorted(verbs):
+        with pytest.raises(Exception, match="forbidden") as caught:
+            await life_as_another(verbs - {missing}, cached=cached)
+        asked = f'User "{DEPLOYER.username}" cannot {missing} resource "configmaps"'
+        assert any(asked in str(error) for error in chain(caught.value))
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
