@@ -270,6 +270,21 @@ async def test_a_rule_keeps_no_finalizer_unless_it_is_for_objects_that_are_being
             await place.cluster.get(ObjectKey.of(held))
 
 
+async def test_what_breaks_a_newer_rule_can_still_be_deleted(place: Place) -> None:
+    held = place.config("a", "b")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    stored = await place.create(held)
+    await place.enforce(place.policy(validations=[SMALL]), place.object("two", data={"a": "", "b": ""}))
+    with pytest.raises(InvalidError, match="at most 1 entry"):
+        await place.cluster.update(without_finalizers(stored), field_manager=MANAGER)
+    await place.cluster.delete(ObjectKey.of(held))
+
+    live = await place.cluster.get(ObjectKey.of(held))
+    await place.cluster.update(without_finalizers(live), field_manager=MANAGER)
+    with pytest.raises(NotFoundError):
+        await place.cluster.get(ObjectKey.of(held))
+
+
 async def test_a_create_is_checked_whatever_deletion_timestamp_it_has() -> None:
     place = Place(EmbeddedCluster(namespaces=["shop"]), "shop")
     await apply_policies(place.cluster, [place.policy(validations=[SMALL])], field_manager=MANAGER)
