@@ -24,6 +24,7 @@ LIMITS: Final = {
     "workers": (450, ("model", "scheduler", "clusters", "groups", "runs", "scalers")),
     "instances": (600, ("model", "servers", "instances", "contents", "operator")),
     "scaler": (500, ("model", "triggers", "metrics_api", "operator")),
+    "tenancy": (600, ("model", "namespaces", "contents", "operator")),
 }
 FILES: Final = [(family, name) for family, (_, names) in LIMITS.items() for name in names]
 each_file: Final = pytest.mark.parametrize(("family", "name"), FILES, ids=["-".join(pair) for pair in FILES])
