@@ -52,17 +52,15 @@ def cordon(operator: str) -> Policy:
     account = "'system:serviceaccount:' + params.spec.account.namespace + ':' + params.spec.account.name"
     allowed = (
         f"params.metadata.name != namespaceObject.metadata.labels['{LABEL}']",
-        "!(has(params.spec.cordoned) && params.spec.cordoned)",
-        f"has(params.spec.account) && request.userInfo.username == {account}",
+        "!params.spec.?cordoned.orValue(false)",
+        f"(has(params.spec.account) && request.userInfo.username == {account})",
     )
     return Policy(
         name="tenancy-cordon",
         group="*",
         version="*",
         plural="*",
-        validations=[
-            Validation(" || ".join(f"({one})" for one in allowed), "the tenant is cordoned", reason="Forbidden")
-        ],
+        validations=[Validation(" || ".join(allowed), "the tenant is cordoned", reason="Forbidden")],
         match=Match(
             scope="Namespaced",
             namespaces=_TENANTS,

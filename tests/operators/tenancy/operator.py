@@ -45,6 +45,7 @@ def tenants(
         owner=OwnerType.of(Tenant),
         components=components,
         report=report,
+        published_conditions=["Ready"],
         abnormal_conditions=[_EXCEEDED],
         reads=[NAMESPACE, _QUOTA],
         owns=_MADE,
@@ -75,7 +76,9 @@ def components_of(
         namespaces: Those of the tenant, without those that end.
         used: What is used in each of them.
     """
-    own = component.Builder("namespaces", owner=tenant.key).with_prune(kinds=_MADE, while_blocked=True)
+    own = component.Builder("namespaces", owner=tenant.key, condition_type="NamespacesReady").with_prune(
+        kinds=_MADE, while_blocked=True
+    )
     for name in namespaces:
         for one in _objects(tenant, name, {each: used.get(each, {}) for each in namespaces if each != name}):
             own.with_resource(one, independent=True)
@@ -98,8 +101,9 @@ def components_of(
     return [own.build(), theirs.build()]
 
 
-def report(context: ReconcileContext, tenant: Tenant, outcome: ReconcileOutcome) -> None:
+def report(context: ReconcileContext, _: Tenant, outcome: ReconcileOutcome) -> None:
     """Name what has failed in each namespace."""
+    context.aggregate("Ready", *outcome.components)
     failures: dict[str, list[str]] = {}
     for one in (each for outcomes in outcome.outcomes.values() for each in outcomes):
         if one.action == "Failed":
@@ -155,6 +159,7 @@ def _show_exceeded(
     texts = [f"{total} of {most} {name}" for name, (total, most) in sorted(sums.items()) if total > most]
     if spec.max_namespaces is not None and len(namespaces) > spec.max_namespaces:
         texts.insert(0, f"{len(namespaces)} of {spec.max_namespaces} namespaces")
-    if not texts:
-        return context.remove_condition(_EXCEEDED)
-    context.set_condition(_EXCEEDED, status="True", reason="LimitExceeded", message=f"used are {', '.join(texts)}")
+    if texts:
+        context.set_condition(_EXCEEDED, status="True", reason="LimitExceeded", message=f"used are {', '.join(texts)}")
+    else:
+        context.remove_condition(_EXCEEDED)

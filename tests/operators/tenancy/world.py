@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.cluster import Cluster, PatchOptions, PatchType
+from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import ManagerOptions, Operator
 from ocf.runtime.rbac import PolicyRule, roles
@@ -16,7 +18,7 @@ from tests.operators import world
 from tests.operators.tenancy.model import API_VERSION, Tenant
 from tests.operators.tenancy.operator import ACCOUNT, components_of, tenants
 
-__all__ = ["MERGE", "Tenants", "User", "granted", "in_virtual_time", "key", "prepare"]
+__all__ = ["MERGE", "Tenants", "User", "granted", "in_virtual_time", "key", "prepare", "refusal"]
 
 MERGE: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -50,12 +52,9 @@ class User:
     cluster: Cluster
     prefix: str = ""
 
-    async def namespace(self, name: str, *, dry_run: bool = False, **labels: str) -> Manifest:
+    async def namespace(self, name: str, labels: Mapping[str, str] | None = None, *, dry_run: bool = False) -> Manifest:
         """Make a namespace."""
-        metadata = {
-            "name": f"{self.prefix}{name}",
-            "labels": {one.replace("__", "/"): text for one, text in labels.items()},
-        }
+        metadata = {"name": f"{self.prefix}{name}", "labels": dict(labels or {})}
         made = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         return await self.cluster.create(made, field_manager="user", dry_run=dry_run)
 
@@ -84,6 +83,13 @@ class Tenants(world.World):
         """Change the spec of a tenant."""
         await self.edit(key(name), {"spec": spec})
 
+    async def grant(self, account: str, namespace: str) -> None:
+        """Give a user the rights of an administrator of a namespace."""
+        subject = {"apiGroup": RBAC, "kind": "User", "name": account}
+        role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "admin"}
+        one = ObjectKey(f"{RBAC}/v1", "RoleBinding", "deployer", namespace)
+        await self.create(one, roleRef=role, subjects=[subject])
+
     async def status(self, name: str) -> Manifest:
         """Return the status of a tenant."""
         status: Manifest = (await self.cluster.get(key(name)))["status"]
@@ -92,6 +98,15 @@ class Tenants(world.World):
     async def conditions(self, name: str) -> dict[str, tuple[str, str]]:
         """Return status and reason of the conditions of a tenant."""
         return {one["type"]: (one["status"], one["reason"]) for one in (await self.status(name))["conditions"]}
+
+
+async def refusal(write: Awaitable[object]) -> str:
+    """Return with which words the API server refuses a write; empty if it does not."""
+    try:
+        await write
+    except ApiError as error:
+        return error.message
+    return ""
 
 
 async def prepare(cluster: Cluster) -> None:
@@ -127,9 +142,7 @@ def in_virtual_time(scenario: Callable[[Tenants], Awaitable[None]], *, operating
         for policy in operator.policies:
             for one in policy.manifests(namespace=ACCOUNT.namespace):
                 await cluster.apply(one, field_manager="admin")
-        if not operating:
-            return await scenario(found)
-        async with found.operating(operator):
+        async with found.operating(operator) if operating else nullcontext():
             await scenario(found)
 
     run_in_virtual_time(run())
