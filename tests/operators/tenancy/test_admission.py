@@ -18,7 +18,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.testing import faults
 from tests.operators.tenancy.contents import registry_of
 from tests.operators.tenancy.model import LABEL
-from tests.operators.tenancy.world import MERGE, Tenants, in_virtual_time, refusal
+from tests.operators.tenancy.world import MERGE, Tenants, User, in_virtual_time, refusal
 
 EAST: Final = ObjectKey("v1", "Namespace", "east", "")
 SHOPS: Final = {
@@ -107,11 +107,9 @@ def test_a_user_does_not_move_a_namespace(value: str | None, subresource: Subres
         await two(world)
         bob = world.user("bob", "miners")
         await bob.namespace("east", {LABEL: "shops"})
-        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="user", subresource=subresource)
-        text = await refusal(bob.cluster.patch(EAST, {"metadata": {"labels": {LABEL: value}}}, options))
-        assert f"the label {LABEL} cannot be changed" in text
-        await bob.cluster.patch(EAST, {"metadata": {"labels": {"colour": "red"}}}, options)
-        await world.cluster.patch(EAST, {"metadata": {"labels": {LABEL: value}}}, MERGE)  # an administrator does
+        assert f"the label {LABEL} cannot be changed" in await refusal(bob.move("east", value, subresource))
+        await bob.cluster.patch(EAST, {"metadata": {"labels": {"colour": "red"}}}, MERGE)
+        await User(world.cluster).move("east", value)  # an administrator does
 
     in_virtual_time(scene, operating=False)
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.cluster import Cluster, PatchOptions, PatchType
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import ManagerOptions, Operator
@@ -15,7 +15,7 @@ from ocf.runtime.rbac import PolicyRule, roles
 from ocf.testing import LocalWebhooks, LoopClock, operator_cluster, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from tests.operators import world
-from tests.operators.tenancy.model import API_VERSION, Tenant
+from tests.operators.tenancy.model import API_VERSION, LABEL, Tenant
 from tests.operators.tenancy.operator import ACCOUNT, components_of, tenants
 
 __all__ = ["MERGE", "Tenants", "User", "granted", "in_virtual_time", "key", "prepare", "refusal"]
@@ -29,14 +29,14 @@ def key(name: str) -> ObjectKey:
     return ObjectKey(API_VERSION, Tenant.kind, name, "")
 
 
-def granted(operator: Operator[Tenant]) -> frozenset[PolicyRule]:
-    """Return the rights that the operator declares, for every field of a tenant."""
+def granted(operator: Operator[Tenant], home: str = ACCOUNT.namespace) -> frozenset[PolicyRule]:
+    """Return the rights that the operator in a namespace declares, for every field of a tenant."""
     spec = {
         "owners": [{"name": "alice"}],
         "quota": {"pods": "1"},
         "containerDefaults": {"cpu": "1"},
         "labels": {"a": "b"},
-        "account": {"name": "deployer", "namespace": "tenancy"},
+        "account": {"name": "deployer", "namespace": home},
         "objects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}],
     }
     example = Tenant.model_validate({"metadata": {"name": "example"}, "spec": spec})
@@ -58,6 +58,13 @@ class User:
         made = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         return await self.cluster.create(made, field_manager="user", dry_run=dry_run)
 
+    async def move(self, namespace: str, tenant: str | None, subresource: Subresource | None = None) -> Manifest:
+        """Change the tenant of a namespace; the API server does not patch the subresource finalize."""
+        live = await self.cluster.get(ObjectKey("v1", "Namespace", namespace, ""))
+        labels = {**live["metadata"]["labels"], LABEL: tenant}
+        metadata = {**live["metadata"], "labels": {one: text for one, text in labels.items() if text is not None}}
+        return await self.cluster.update({**live, "metadata": metadata}, field_manager="user", subresource=subresource)
+
 
 @dataclass
 class Tenants(world.World):
@@ -65,9 +72,11 @@ class Tenants(world.World):
 
     Args:
         webhooks: The webhooks of the operator, in this process.
+        home: The namespace of the operator.
     """
 
     webhooks: LocalWebhooks | None = None
+    home: str = ACCOUNT.namespace
 
     def user(self, name: str, *groups: str) -> User:
         """Return a user, who may make namespaces."""
