@@ -30,7 +30,7 @@ async def take(world: Tenants, step: str, one: int, number: int) -> None:
     """Let something happen; what is refused, and what does not exist, changes nothing."""
     namespace, tenant = NAMESPACES[one], TENANTS[number % 2]
     quota = ObjectKey("v1", "ResourceQuota", "tenant", namespace)
-    changes = {
+    changes: dict[str, Manifest] = {
         "quota": {"quota": {"pods": str(5 * one)} if one else None},
         "defaults": {"containerDefaults": {"cpu": str(one)} if one else None},
         "most": {"maxNamespaces": one or None},
