@@ -155,7 +155,8 @@ def test_what_a_user_creates(manifest: Manifest, text: str) -> None:
         is_ours = manifest["metadata"]["namespace"] == "east"
         cluster = world.user("alice").cluster if is_ours else world.cluster
         if text:
-            assert text in await refusal(cluster.create(manifest, field_manager="user"))
+            for dry_run in (True, False):
+                assert text in await refusal(cluster.create(manifest, field_manager="user", dry_run=dry_run))
             return
         live = await cluster.create(manifest, field_manager="user")
         if live["kind"] == "Pod":

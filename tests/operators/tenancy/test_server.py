@@ -180,7 +180,7 @@ async def test_the_life_of_a_tenant(place: tuple[Tenants, Operator[Tenant]], cap
             await world.grant(f"system:serviceaccount:{world.home}:deployer", name)
         await world.until(ObjectKey("v1", "ConfigMap", "motd", east))
         await world.until(key(shops), lambda one: "failures" not in one["status"])
-        # Nobody but the operator changes anything in a cordoned tenant.
+        # Only the operator changes anything in a cordoned tenant.
         await world.change(shops, cordoned=True)
         one = {**config, "metadata": {"name": "one", "namespace": east}}
         await eventually(
