@@ -130,7 +130,7 @@ class Match:
         may_be_built_in = "." not in group or group.endswith(".k8s.io")
         everywhere = self.everywhere
         if everywhere is None:
-            everywhere = not (may_be_built_in and is_builtin_group(group))
+            everywhere = not (group == "*" or (may_be_built_in and is_builtin_group(group)))
         return [] if everywhere else [*dict.fromkeys((*SYSTEM_NAMESPACES, *own))]
 
     def namespace_selector(self, without: Sequence[str]) -> dict[str, Any]:

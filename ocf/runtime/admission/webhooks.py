@@ -253,6 +253,9 @@ class Webhook(Generic[T]):
         yield from self._function_problems()
         if self.name and (problems := dns_label(self.name)):
             yield f'the name must be a DNS label such as sidecar, got "{self.name}": {"; ".join(problems)}'
+        for part in ("group", "version", "kind", "plural"):
+            if "*" in getattr(self, part):
+                yield f'{part} must be that of one kind, got "{getattr(self, part)}": a policy can be for all kinds'
         if self.failure_policy not in ("Fail", "Ignore"):
             yield f'failure_policy must be "Fail" or "Ignore", got {self.failure_policy!r}'
         if OWN_OBJECTS in self.match.conditions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from kubernetes.client import V1Pod
 
 from ocf.cluster import Cluster
 from ocf.errors import BuildError
+from ocf.objects import Manifest
 from ocf.runtime.admission import Match, Operation, Webhook
 
 from .test_requests import NOT_YOURS, Counted, Request, checking, later
@@ -124,3 +126,11 @@ def test_a_model_of_no_kind_is_an_error() -> None:
         Webhook.of(V1PodSpec)
     with pytest.raises(BuildError, match="Counted declares no group and version"):
         Webhook.of(Counted)
+
+
+@pytest.mark.parametrize("part", ["group", "version", "kind", "plural"])
+def test_a_webhook_is_for_one_kind(part: str) -> None:
+    """One for all kinds would be called for whatever any cluster needs to work."""
+    webhook: Webhook[Manifest] = Webhook("apps", "v1", "Deployment", "deployments")
+    with pytest.raises(BuildError, match=f'{part} must be that of one kind, got "\\*"'):
+        replace(webhook, **{part: "*"})

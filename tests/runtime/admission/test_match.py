@@ -40,6 +40,15 @@ def test_subresources_are_resources_of_the_rule() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("group", "left_out"),
+    [("", True), ("apps", True), ("*", True), ("rbac.authorization.k8s.io", True), ("example.com", False)],
+)
+def test_what_kubernetes_needs_is_left_out_unless_the_kind_is_a_custom_resource(group: str, left_out: bool) -> None:
+    assert (Match().left_out(group, ["ops"]) == ["kube-system", "kube-public", "kube-node-lease", "ops"]) is left_out
+    assert Match(everywhere=True).left_out(group, ["ops"]) == []
+
+
 def test_namespaces_are_left_out_beside_what_the_author_selects() -> None:
     exists = {"key": "tier", "operator": "Exists"}
     left_out = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ops"]}

@@ -14,7 +14,7 @@ from kubernetes.client import (
     V2HorizontalPodAutoscaler,
     V2HorizontalPodAutoscalerSpec,
 )
-from pydantic import AnyUrl, BaseModel, Field, ValidationError
+from pydantic import AnyUrl, BaseModel, Field, ValidationError, create_model
 
 from ocf.errors import ApiError, BuildError, InvalidError
 from ocf.objects import Manifest, ObjectKey
@@ -154,8 +154,7 @@ class SmallSpec(V2HorizontalPodAutoscalerSpec):
     max_replicas: int = Field(alias="maxReplicas", le=10)
 
 
-class SmallAutoscaler(V2HorizontalPodAutoscaler):
-    spec: SmallSpec
+SmallAutoscaler = create_model("SmallAutoscaler", __base__=V2HorizontalPodAutoscaler, spec=(SmallSpec, ...))
 
 
 class Container(CamelModel):
