@@ -131,6 +131,7 @@ def test_a_model_of_no_kind_is_an_error() -> None:
 @pytest.mark.parametrize("part", ["group", "version", "kind", "plural"])
 def test_a_webhook_is_for_one_kind(part: str) -> None:
     """One for all kinds would be called for whatever any cluster needs to work."""
+    changed: dict[str, Any] = {part: "*"}
     webhook: Webhook[Manifest] = Webhook("apps", "v1", "Deployment", "deployments")
     with pytest.raises(BuildError, match=f'{part} must be that of one kind, got "\\*"'):
-        replace(webhook, **{part: "*"})
+        replace(webhook, **changed)
