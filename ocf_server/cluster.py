@@ -224,7 +224,8 @@ class EmbeddedCluster:
             Traceback (most recent call last):
             ...
             ocf.errors.ForbiddenError: nodes "one" is forbidden: User "alice" cannot get resource "nodes" in API group \
-            "" at the cluster scope
+"" at the cluster scope; allow it with the rule {"apiGroups": [""], "resources": ["nodes"], "resourceNames": ["one"], \
+"verbs": ["get"]} of a ClusterRole that is bound to this user
         """
         acting, view = Impersonation.of(user, groups, uid, extra), copy.copy(self)
         view._checks = replace(self._checks, user=impersonated(acting))  # noqa: SLF001 (an instance of this class)

@@ -65,7 +65,7 @@ def interpreter(version: str) -> str | None:
         version: The version, 3.12.
     """
     pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
-    for program in (shutil.which(f"python{version}"), *map(str, pyenv)):
+    for program in (sys.executable, shutil.which(f"python{version}"), *map(str, pyenv)):
         if program is not None and _version_of(program) == version:
             return program
     return None

@@ -42,7 +42,8 @@ async def operator_cluster(cluster: EmbeddedCluster, roles: Iterable[Manifest]) 
         Traceback (most recent call last):
         ...
         ocf.errors.ForbiddenError: secrets is forbidden: User "system:serviceaccount:operators:shops" cannot list \
-resource "secrets" in API group "" at the cluster scope
+resource "secrets" in API group "" at the cluster scope; allow it with the rule {"apiGroups": [""], "resources": \
+["secrets"], "verbs": ["list"]} of a ClusterRole that is bound to this user
     """
     if not cluster.authorization:
         raise ConfigError(
