@@ -64,7 +64,7 @@ class Impersonation:
         extra: Further attributes of the user, with their values. Keys are sent in lower case, as the server reads them.
 
     Raises:
-        ConfigError: If there is no user, a key of `extra` is empty, or a name is empty or cannot be sent in a header.
+        ConfigError: If there is no user, a key of `extra` is empty, or a value cannot be sent in a header.
 
     Example:
         >>> jane = Impersonation("jane", groups=("dev", "ops"), extra={"example.com/team": ("web",)})
@@ -87,9 +87,6 @@ class Impersonation:
         if "" in self.extra:
             raise ConfigError(f"impersonation of {self.user!r}: a key of extra is empty; name the attribute")
         for name, value in self.headers():
-            # The API server drops the spaces around a value of a header, and a role for an empty name is one for all.
-            if not value or value != value.strip(" \t"):
-                raise ConfigError(f"{name}: {value!r} must be a name without spaces around it")
             if any((letter < " " and letter != "\t") or letter == "\x7f" for letter in value):
                 raise ConfigError(f"{name}: {value!r} has control characters, which a header cannot carry")
 
@@ -106,7 +103,12 @@ class Impersonation:
             if isinstance(value, str):
                 raise ConfigError(f"acting_as: {option} must be a list of texts, got {value!r:.60}")
         name = user.username if isinstance(user, ServiceAccount) else user
-        return cls(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
+        found = cls(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
+        for header, value in found.headers():
+            # The API server drops the spaces around a value of a header, and a role for an empty name is one for all.
+            if not value or value != value.strip(" \t"):
+                raise ConfigError(f"{header}: {value!r} must be a name without spaces around it")
+        return found
 
     @property
     def account(self) -> ServiceAccount | None:
