@@ -69,7 +69,7 @@ async def _reconciling(cluster: Cluster) -> AsyncIterator[None]:
         shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata}
         await cluster.create(shop, field_manager="benchmark")
     async with running(cluster, shops, options=ManagerOptions(listen=None, events=False)):
-        while not await _all_made(cluster):  # noqa: ASYNC110 (nothing tells when the first reconciles have ended)
+        while not await _all_made(cluster):  # noqa: ASYNC110 (no event reports the end of the first reconciles)
             await asyncio.sleep(_RESYNC.total_seconds())
         yield
 

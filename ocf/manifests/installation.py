@@ -183,7 +183,7 @@ class Installation:
         return roles(self.policy_rules(), name=self.name, account=account, namespaces=self.options.watch_namespaces)
 
     def impersonation_findings(self) -> Iterator[str]:
-        """Yield as whom the operator may act: whoever takes it over has the rights of all these users."""
+        """Yield as whom the operator may act; an attacker who takes it over has the rights of all these users."""
         for role in self.roles():
             namespace = role["metadata"].get("namespace", "")
             for rule in role.get("rules", ()):

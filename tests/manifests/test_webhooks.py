@@ -1,4 +1,4 @@
-"""Where webhooks apply, in each format of an installation, and what an administrator is told of it."""
+"""Where webhooks apply, in each format of an installation, and what `ocf manifests` notes about them."""
 
 from __future__ import annotations
 

@@ -97,9 +97,9 @@ class GroupWriter:
         for instance_type, message in messages.items():
             self._reporter.event(group, "ScaleUpFailed", f"{instance_type}: {message}")
         # Once per type for as long as pods wait because of it: the stored status has what was reported.
-        told = {each.instance_type for each in group.status.type_gaps or () if each.pod}
+        reported = {each.instance_type for each in group.status.type_gaps or () if each.pod}
         for shortfall in decided.scale_up.shortfalls:
-            if shortfall.instance_type not in told:
+            if shortfall.instance_type not in reported:
                 self._reporter.event(group, "ScaleUpFailed", shortfall_text([shortfall]))
         known = {(each.name, each.reason) for each in group.status.blocked or ()}
         for each in decided.blocked:

@@ -126,7 +126,7 @@ def _model(group: NodeGroup, nodes: Sequence[Node], snapshot: ClusterSnapshot, n
     taints = tuple(each for each in newest.taints if not each.key.startswith(_PASSING_TAINTS))
     allocatable = newest.allocatable
     if not young:
-        # A person may have set a taint on one node, and a device of one node may have failed: neither says anything
+        # A user may have set a taint on one node, and a device of one node may have failed: neither says anything
         # about the next node, unless all are alike.
         shared = [frozenset(node.taints) for node in nodes]
         taints = tuple(each for each in taints if len(nodes) > 1 and all(each in one for one in shared))

@@ -234,7 +234,7 @@ def _is_exempt(asked: AdmissionRequest[Any], operations: Collection[Operation]) 
 
 async def _mutated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: Calls) -> dict[str, Any]:
     """Return the response of the defaulters and of the functions that change the object."""
-    # What a function changes inside of the object that it got is a change as well.
+    # A function may return a shallow copy, of which the changed parts are those of the request.
     given, request, warnings = copy_json(asked.object) if webhook.mutating else asked.object, asked, list[str]()
     if webhook.defaulters and not _is_exempt(asked, (Operation.CREATE, Operation.UPDATE)):
         request = await calls.in_thread(partial(_defaulted, webhook, asked))
@@ -246,7 +246,8 @@ async def _mutated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls: C
         if isinstance(found, Deny):
             return _with_notes(_denial(asked, [found], []), warnings, {})
         request = found
-    return _with_notes(_patch(given, request.object), warnings, {})
+    response = {"allowed": True} if request is asked else _patch(given, request.object)
+    return _with_notes(response, warnings, {})
 
 
 def _patch(given: Manifest | None, changed: Manifest | None) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def test_a_namespace_is_refused(user: str, groups: list[str], label: str | None,
     in_virtual_time(scene, operating=False)
 
 
+@pytest.mark.promise("webhook-dry-run", runs="an operator of tenants that counts namespaces")
 def test_a_tenant_has_at_most_as_many_namespaces_as_it_may_and_a_dry_run_is_none() -> None:
     async def scene(world: Tenants) -> None:
         await two(world)

@@ -163,6 +163,7 @@ async def test_a_rejection_arrives_with_its_code_and_causes(guard: Guard) -> Non
     assert conditioned.message.endswith("denied the request: by a condition")
 
 
+@pytest.mark.promise("webhook-dry-run", runs="an embedded and a real API server")
 async def test_it_sees_other_objects_and_a_dry_run(guard: Guard) -> None:
     """Webhooks that do not say that they have no side effects reject each dry run.
 

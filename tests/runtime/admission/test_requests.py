@@ -479,9 +479,20 @@ def test_a_function_that_is_awaited_needs_no_server() -> None:
 def _inside(request: Request) -> Manifest:
     """Change a shallow copy, of which the parts are those of the request."""
     assert request.object is not None
-    pod = dict(copy_json(request.object)) if request.dry_run else dict(request.object)
+    pod = dict(request.object)
     pod["spec"]["hostNetwork"] = False
     return pod
+
+
+def _forgotten(request: Request) -> None:
+    assert request.object is not None
+    request.object["spec"]["hostNetwork"] = False
+
+
+def test_without_an_object_nothing_is_changed() -> None:
+    """The object of a request must not be changed, and None is no change, whatever happened to it."""
+    webhook = Webhook.of(V1Pod, mutating=[_forgotten])
+    assert "patch" not in review(webhook, Step.DEFAULT, {"request": asked(object=copy_json(POD))})["response"]
 
 
 def test_a_change_inside_of_a_shallow_copy_is_a_change() -> None:
