@@ -15,7 +15,7 @@ from ocf.testing.fake_controllers import fake_workload_controllers, roll_out
 from ocf.testing.fault_cluster import FaultyCluster
 from ocf.testing.goldens import assert_golden, serialize
 from ocf.testing.idempotency import Reconcile, assert_quiet
-from ocf.testing.local_webhooks import serve_webhooks
+from ocf.testing.local_webhooks import LocalWebhooks
 from ocf.testing.matrix import MatrixCase, VersionMatrix
 from ocf.testing.matrix_file import load_matrix
 from ocf.testing.mutating_cluster import MutatingCluster
@@ -24,11 +24,11 @@ from ocf.testing.operator_cluster import operator_cluster
 from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.round_trips import assert_round_trips
+from ocf.testing.served_webhooks import serve_webhooks
 from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
 from ocf.testing.simulated_process import disturbed_call, disturbed_client
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
-from ocf.testing.webhooks_in_process import LocalWebhooks
 
 if TYPE_CHECKING:
     from ocf.testing.http_stub import serving_http_stub

@@ -24,8 +24,8 @@ from ocf.runtime.operator import Operator, Relation
 from ocf.runtime.operator.reconciler import ReconcileHooks, reconcile_owner
 from ocf.testing.clock import VirtualClock
 from ocf.testing.fake_controllers import roll_out
+from ocf.testing.local_webhooks import LocalWebhooks, can_call_webhooks
 from ocf.testing.recording_cluster import RecordingCluster
-from ocf.testing.webhooks_in_process import LocalWebhooks, can_call_webhooks
 from ocf_server import EmbeddedCluster
 from ocf_server.controllers.runner import Controllers
 
