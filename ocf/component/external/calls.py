@@ -38,6 +38,8 @@ _END: Final = timedelta(seconds=2)
 """How long a call may take to end after its cancellation."""
 _LATEST: Final = timedelta(minutes=5)
 """After which time at the latest an owner asks whether it is its turn at a target."""
+_IDLE: Final = 2 * _LONGEST
+"""After which time without a need for a call a target is forgotten: an owner that waits for one asks again before."""
 _MOST: Final = 10_000
 _WOKEN: Final = 2
 _TOO_MANY, _SERVER_ERROR = 429, 500
@@ -265,8 +267,13 @@ class Known:
 
 @dataclass(slots=True)
 class _Target:
-    """A target: its health, its calls, and who waits for it."""
+    """A target: its health, its calls, and who waits for it.
 
+    Args:
+        used: When a call of it was last wanted, by `Clock.elapsed`.
+    """
+
+    used: timedelta
     health: Health = field(default_factory=Health)
     running: int = 0
     waiting: OrderedDict[str, Callable[[], object]] = field(default_factory=OrderedDict)
@@ -288,7 +295,8 @@ class ExternalCalls:
     """The external calls of a process."""
 
     def __init__(self) -> None:
-        self._targets: dict[str, _Target] = {}
+        self._targets: OrderedDict[str, _Target] = OrderedDict()
+        """By name, in the order of their last use."""
         self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
         self._has_ended = False
 
@@ -308,10 +316,30 @@ class ExternalCalls:
         """Forget an external resource that is gone."""
         self._known.pop((mark, identity), None)
 
-    @property
-    def targets(self) -> dict[str, tuple[int, bool]]:
-        """How many calls are under way at each target, and whether it has answered the last one."""
+    def targets(self, now: timedelta) -> dict[str, tuple[int, bool]]:
+        """Return how many calls are under way at each target, and whether it has answered the last one."""
+        self._forget_idle(now)
         return {name: (one.running, not one.health.failures) for name, one in self._targets.items()}
+
+    def _used(self, target: str, now: timedelta) -> _Target:
+        """Return a target of which a call is wanted."""
+        state = self._targets.setdefault(target, _Target(now))
+        state.used = now
+        self._targets.move_to_end(target)
+        self._forget_idle(now)
+        return state
+
+    def _forget_idle(self, now: timedelta) -> None:
+        """Forget targets that no resource needs any more, whose last failure would be reported for ever."""
+        while self._targets:
+            name, oldest = next(iter(self._targets.items()))
+            if now - oldest.used <= _IDLE:
+                return
+            if not oldest.running:
+                del self._targets[name]
+                continue
+            oldest.used = now
+            self._targets.move_to_end(name)
 
     def refusal(
         self,
@@ -333,7 +361,7 @@ class ExternalCalls:
             wake: Reconciles the owner again, once a call to the target may be possible.
             follows: Whether the call follows from what was read just now, so that it comes before reads of others.
         """
-        state = self._targets.setdefault(target, _Target())
+        state = self._used(target, now)
         rest = state.health.rest(now)
         if rest is not None:
             # The same text for every resource at the target, and at any time: it is a part of the condition.
@@ -368,7 +396,7 @@ class ExternalCalls:
         name: str,
     ) -> Flight:
         """Start a call; its name is for messages."""
-        state = self._targets.setdefault(target, _Target())
+        state = self._used(target, clock.elapsed())
 
         async def run() -> Any:
             failure: Failure | None = None
@@ -421,7 +449,7 @@ class ExternalCalls:
                 _log.error(text, task.get_name())
         self._has_ended = False
         # A call that goes on keeps its resource and its place at the target, also if this process leads again.
-        self._targets = {name: state for name, state in self._targets.items() if state.running}
+        self._targets = OrderedDict((name, state) for name, state in self._targets.items() if state.running)
         for state in self._targets.values():
             state.health = Health()
         self._known = OrderedDict(

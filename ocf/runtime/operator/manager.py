@@ -413,7 +413,8 @@ class _ProcessMetrics:
         self._first = PrometheusRecorder(options.metrics_prefix, controller="", registry=options.registry)
         self.registry: Final = self._first.registry
         self.queues: Final = QueueMetrics(self.registry)
-        self.state: Final = StateMetrics(self.registry, options.lease.name if options.lease is not None else "")
+        lease = options.lease.name if options.lease is not None else ""
+        self.state: Final = StateMetrics(self.registry, lease, options.clock)
 
     def recorder(self, name: str) -> PrometheusRecorder:
         """Return the recorder of an operator."""

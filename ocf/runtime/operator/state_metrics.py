@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ocf.cluster.cache.informer import InformerState
     from ocf.component.external.calls import ExternalCalls
+    from ocf.concepts import Clock
 
 __all__ = ["CacheView", "StateMetrics"]
 
@@ -32,10 +33,11 @@ class StateMetrics:
 
     Args:
         lease: Name of the lease; empty without leader election, which omits the metric of the election.
+        clock: The clock of the process.
     """
 
-    def __init__(self, registry: CollectorRegistry, lease: str) -> None:
-        self._lease = lease
+    def __init__(self, registry: CollectorRegistry, lease: str, clock: Clock) -> None:
+        self._lease, self._clock = lease, clock
         self._caches: Sequence[CacheView] = ()
         self._paused: Mapping[str, Callable[[], int]] = {}
         self._external: ExternalCalls | None = None
@@ -71,7 +73,8 @@ class StateMetrics:
             objects.add_metric(labels, sum(state.objects for state in states))
         for controller, count in self._paused.items():
             paused.add_metric((controller,), count())
-        for target, (running, is_answering) in (self._external.targets if self._external is not None else {}).items():
+        external = self._external.targets(self._clock.elapsed()) if self._external is not None else {}
+        for target, (running, is_answering) in external.items():
             calls.add_metric((target,), running)
             answers.add_metric((target,), float(is_answering))
         if self._lease:

@@ -18,7 +18,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ocf import component
-from ocf.cluster import InterceptingCluster
+from ocf.cluster import InterceptingCluster, PatchOptions, PatchType
 from ocf.component import Component, Reason
 from ocf.concepts import GuardStatus, StatusReport
 from ocf.errors import NotFoundError, ProviderUnavailableError, ServerError
@@ -163,6 +163,31 @@ def test_a_target_that_hangs_holds_up_neither_another_one_nor_a_worker() -> None
             assert world.at("us") == 200
             assert {(await world.ready(f"s{at}"))["status"] for at in range(200)} == {"True"}
             assert set(world.system.created.values()) == {1}
+
+    run_in_virtual_time(check())
+
+
+@pytest.mark.parametrize(("hours", "shown"), [(1.9, {"eu": 1, "us": 0}), (2.1, {})])
+def test_a_target_that_nothing_needs_any_more_is_not_reported_as_failing_for_ever(
+    hours: float, shown: dict[str, int]
+) -> None:
+    """An alert fired for ever: https://github.com/external-secrets/external-secrets/issues/2542."""
+
+    async def check() -> None:
+        world = World("eu", "us")
+        world.system.faults["*", "us"] = ServerError("down")
+        async with world.running():
+            await world.create(1)
+            await asyncio.sleep(60)
+            await world.cluster.patch(
+                ObjectKey("example.com/v1", "Shop", "s0", "town"),
+                {"metadata": {"annotations": {"shops.ocf.dev/paused": "true"}}},
+                PatchOptions(patch_type=PatchType.MERGE, field_manager="user"),
+            )
+            await asyncio.sleep(hours * 3600)
+            name = "ocf_external_target_healthy"
+            found = {one: world.metrics().get(f'{name}{{target="{one}"}}') for one in ("eu", "us")}
+            assert {one: value for one, value in found.items() if value is not None} == shown
 
     run_in_virtual_time(check())
 

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,12 +18,14 @@ from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from ocf.cluster.cache.informer import InformerState
+from ocf.component.external.calls import ExternalCalls
 from ocf.concepts import ApplyOperation, Attempt
 from ocf.concepts.recorder import Why
 from ocf.errors import ConfigError
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules, dashboard
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.workqueue.metrics import QueueMetrics
+from ocf.testing import VirtualClock
 from tests.runtime.monitoring.queries import PANELS, QUERIES, RECORDED, RULES, SCHEMA, sent
 
 # What Prometheus knows of a target, and puts on its series.
@@ -87,7 +90,10 @@ def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     recorder.attempted(attempt(operation=None, why=Why.FAILED))
     recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
     QueueMetrics(recorder.registry).reconciled("shop", "error", 1)
-    StateMetrics(recorder.registry, "shops").set_term([_Watching()], {})
+    calls = ExternalCalls()
+    place, now, limit = ("mark", "bucket"), timedelta(0), timedelta(seconds=1)
+    assert calls.refusal("eu", place, now, most=1, limit=limit, wake=None, follows=False) is None
+    StateMetrics(recorder.registry, "shops", VirtualClock()).set_term([_Watching()], {}, calls)
     families = parse(recorder.render().body.decode())
     return {each.name: set(each.labels) for family in families for each in family.samples}
 
@@ -138,6 +144,7 @@ class TestRules:
             "ManagedResourceContended",
             "OperatorReconcilesFailing",
             "OperatorWatchBroken",
+            "ExternalTargetNotAnswering",
             "CustomResourceNotReady",
             "CustomResourceConditionUnknown",
             "CustomResourceConditionStuck",
