@@ -33,7 +33,7 @@ LOCAL: Final = ("ocf/cli/", "ocf/testing/", "ocf/simulation/")
 QUOTED: Final = {
     "ocf/autoscaling/algorithm/metric_values.py: ValueError": "parse_duration",
     "ocf/component/author_code.py: Exception": "a gate of the author, whose own text this is",
-    "ocf/component/finalizer.py: Exception": "failure_text, which quotes our own errors only",
+    "ocf/component/owner_finalizers.py: Exception": "failure_text, which quotes our own errors only",
     "ocf/component/reconcile/resources.py: Exception": "failure_text, which quotes our own errors only",
     "ocf/component/reconcile/prerequisites.py: Exception": "a prerequisite of the author, whose own text this is",
     "ocf/component/reconcile/rollout.py: Exception": "failure_text, which quotes our own errors only",

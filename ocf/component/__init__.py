@@ -8,12 +8,12 @@ from ocf.component.block import reconciling
 from ocf.component.builder import Builder
 from ocf.component.component import Component
 from ocf.component.context import ReconcileContext
-from ocf.component.deletion import CleanupPending, DeletionOrder
 from ocf.component.diff import ComponentDiff, diff
-from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, finalize
 from ocf.component.model.context_values import ContextKey
 from ocf.component.model.resource_options import Adoption, Conflicts, Participation, Writes
 from ocf.component.named_set import stored_names
+from ocf.component.owner_deletion import CleanupPending, DeletionOrder
+from ocf.component.owner_finalizers import FinalizationResult, Finalizer, OnDelete, finalize
 from ocf.component.reconcile.prerequisites import Prerequisite, depends_on
 from ocf.component.reconcile_components import reconcile_all
 from ocf.component.status.conditions import Condition

@@ -12,10 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 from ocf.cluster import Cluster
-from ocf.component.deletion import condition_type
 from ocf.component.intent import merged_intent, require_same, require_stored
 from ocf.component.model.context_values import ContextValues
 from ocf.component.model.ownership import status_of
+from ocf.component.owner_deletion import condition_type
 from ocf.component.owner_patch import patch_owner
 from ocf.component.owner_state import OwnerState
 from ocf.component.owner_status import (

@@ -13,11 +13,11 @@ from ocf.cluster.impersonation import Impersonation
 from ocf.cluster.protocol import as_user
 from ocf.component.author_code import GateAnswers
 from ocf.component.children import Children
-from ocf.component.deletion import FinalizerNames
 from ocf.component.model.claims import Claims
 from ocf.component.model.context_values import ContextValues
 from ocf.component.model.holds import recorded
 from ocf.component.model.ownership import DEFAULT_OPERATOR, FIELDS, finalizers_of, is_ending, status_of
+from ocf.component.owner_deletion import FinalizerNames
 from ocf.component.owner_status import (
     BLOCKED_EVENT,
     REVERTED_EVENT,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ocf.component.deletion import FinalizerNames
 from ocf.component.model.ownership import Owner, is_ending
+from ocf.component.owner_deletion import FinalizerNames
 from ocf.component.owner_status import own_condition, owner_event
 from ocf.component.status.status_changes import StatusChanges
 from ocf.concepts import Event

@@ -12,8 +12,8 @@ from ocf.cluster import ApplyCache, Cluster, Request, ServiceAccount, Verb
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.interceptor import InterceptingCluster, key_of
 from ocf.component import Adoption, Component, Conflicts, DeletionOrder, Finalizer, finalize, reconciling
-from ocf.component.deletion import SKIP_CLEANUP
 from ocf.component.diff import diff
+from ocf.component.owner_deletion import SKIP_CLEANUP
 from ocf.errors import BuildError, ReconcileError, api_error
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey

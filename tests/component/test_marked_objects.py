@@ -31,7 +31,7 @@ from ocf.component import (
     finalize,
     reconciling,
 )
-from ocf.component.deletion import cleanup_finalizer
+from ocf.component.owner_deletion import cleanup_finalizer
 from ocf.component.status.reasons import Reason
 from ocf.component.status.results import Action
 from ocf.errors import BuildError, NotFoundError

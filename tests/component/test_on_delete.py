@@ -21,7 +21,7 @@ from ocf.component import (
     reconcile_all,
     reconciling,
 )
-from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
+from ocf.component.owner_deletion import SKIP_CLEANUP, external_finalizer
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import ReconcileError

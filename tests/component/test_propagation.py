@@ -10,7 +10,7 @@ import pytest
 from ocf import component
 from ocf.cluster import DeleteOptions, InterceptingCluster, Propagation
 from ocf.component import Finalizer, reconciling
-from ocf.component.deletion import DeletionOrder
+from ocf.component.owner_deletion import DeletionOrder
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import BuildError
 from ocf.feature import BooleanGate

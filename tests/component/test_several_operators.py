@@ -15,7 +15,7 @@ import pytest
 from ocf import component
 from ocf.cluster import Verb
 from ocf.component import Component, Finalizer, Result, finalize, reconciling
-from ocf.component.deletion import cleanup_finalizer, external_finalizer
+from ocf.component.owner_deletion import cleanup_finalizer, external_finalizer
 from ocf.component.status.results import Action
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder

@@ -16,7 +16,7 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType
 from ocf.component import Finalizer, finalize, reconciling
-from ocf.component.deletion import external_finalizer
+from ocf.component.owner_deletion import external_finalizer
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, load_document
 from ocf_server import EmbeddedCluster

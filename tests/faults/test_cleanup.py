@@ -10,7 +10,7 @@ import pytest
 
 from ocf.cluster import Verb
 from ocf.component import DeletionOrder
-from ocf.component.deletion import external_finalizer
+from ocf.component.owner_deletion import external_finalizer
 from ocf.errors import OcfError
 from ocf.testing import FaultyCluster, RecordingCluster, crash_at_each_write, faults
 

@@ -11,7 +11,7 @@ from ocf.component.external.calls import Held, Verb
 from ocf.component.external.records import Record, records_of, stage_record
 from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
-from ocf.component.reconcile.external import POLL, ExternalApplier
+from ocf.component.reconcile.external_apply import POLL, ExternalApplier
 from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import AliveStatus, GraceStatus, StatusReport

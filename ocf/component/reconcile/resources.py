@@ -16,7 +16,7 @@ from ocf.component.apply.recreation import waiting_text
 from ocf.component.model.ownership import is_ending
 from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle, Participation
-from ocf.component.reconcile.external import ExternalApplier
+from ocf.component.reconcile.external_apply import ExternalApplier
 from ocf.component.reconcile.once import OnceRun
 from ocf.component.reconcile.pod_causes import with_cause
 from ocf.component.reconcile.rollout import Reached, RolloutRun

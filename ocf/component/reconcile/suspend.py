@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster import Propagation
 from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle, Writes
-from ocf.component.reconcile.external import ExternalApplier
+from ocf.component.reconcile.external_apply import ExternalApplier
 from ocf.component.reconcile.once import OnceRun
 from ocf.component.reconcile.resources import (
     MakeWay,

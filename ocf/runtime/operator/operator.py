@@ -15,8 +15,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
 from ocf.component.author_code import is_cancelled
-from ocf.component.deletion import FinalizerNames, condition_type, finalizer_problems
 from ocf.component.model.former_managers import pattern_problems
+from ocf.component.owner_deletion import FinalizerNames, condition_type, finalizer_problems
 from ocf.component.pause import pause_condition, pause_path
 from ocf.concepts import Recorder
 from ocf.concepts.backoff import ExponentialBackoff

@@ -8,7 +8,7 @@ import pytest
 from ocf.autoscaling.algorithm import Rule
 from ocf.cli.exit_status import MEANINGS
 from ocf.component import Reason
-from ocf.component.deletion import CleanupReason, condition_type
+from ocf.component.owner_deletion import CleanupReason, condition_type
 from ocf.component.pause import pause_condition
 from ocf.concepts import ApplyOperation
 from ocf.controllers.nodegroup import group_status

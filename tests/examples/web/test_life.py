@@ -13,7 +13,7 @@ from examples.web.operator import operator
 from examples.web.shop import Shop
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation, Subresource
 from ocf.component import reconciling
-from ocf.component.deletion import cleanup_finalizer
+from ocf.component.owner_deletion import cleanup_finalizer
 from ocf.component.status.results import Action
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey

@@ -21,7 +21,7 @@ import ocf
 from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType
 from ocf.component import Component
-from ocf.component.deletion import external_finalizer
+from ocf.component.owner_deletion import external_finalizer
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.admission import Url, Webhook

@@ -12,7 +12,7 @@ import pytest
 from ocf.cluster import Cluster, ListOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
-from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
+from ocf.component.owner_deletion import SKIP_CLEANUP, external_finalizer
 from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running

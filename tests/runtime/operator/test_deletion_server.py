@@ -16,7 +16,7 @@ import pytest_asyncio
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType, ServiceAccount
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
-from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
+from ocf.component.owner_deletion import SKIP_CLEANUP, external_finalizer
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from ocf import component
 from ocf.cluster import Cluster, Verb
 from ocf.component import Component, ReconcileContext, reconciling
-from ocf.component.deletion import cleanup_finalizer
+from ocf.component.owner_deletion import cleanup_finalizer
 from ocf.concepts import Event
 from ocf.concepts.recorder import NullRecorder
 from ocf.errors import BuildError, ManifestError, NotFoundError, ServerError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.component.deletion import external_finalizer
+from ocf.component.owner_deletion import external_finalizer
 from ocf.errors import BuildError
 from ocf.runtime.operator import Operator, OwnerType
 from tests.support import eventually

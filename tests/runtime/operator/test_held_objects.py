@@ -17,8 +17,8 @@ import pytest
 from ocf import component
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
-from ocf.component.deletion import SKIP_CLEANUP
 from ocf.component.held_objects import release_object
+from ocf.component.owner_deletion import SKIP_CLEANUP
 from ocf.errors import BuildError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, secret

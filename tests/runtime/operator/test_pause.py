@@ -17,7 +17,7 @@ import pytest
 
 from ocf.cluster import Cluster, DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, Request, Verb
 from ocf.component import CleanupPending, Component, ReconcileContext
-from ocf.component.deletion import SKIP_CLEANUP, external_finalizer
+from ocf.component.owner_deletion import SKIP_CLEANUP, external_finalizer
 from ocf.errors import BuildError
 from ocf.objects import Manifest
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, running

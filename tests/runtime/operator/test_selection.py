@@ -21,7 +21,7 @@ from ocf import component
 from ocf.cluster import PatchOptions, PatchType
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.request_log import Verb
-from ocf.component.deletion import external_finalizer
+from ocf.component.owner_deletion import external_finalizer
 from ocf.errors import BuildError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, secret

@@ -13,7 +13,7 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType, ServiceAccount, Subresource
 from ocf.component import Component, ReconcileContext, Writes
-from ocf.component.deletion import cleanup_finalizer
+from ocf.component.owner_deletion import cleanup_finalizer
 from ocf.errors import ConfigError, ForbiddenError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured

@@ -9,7 +9,7 @@ import pytest
 
 from ocf import component
 from ocf.component import Component, FinalizationResult, ReconcileContext, finalize, reconciling
-from ocf.component.deletion import cleanup_finalizer
+from ocf.component.owner_deletion import cleanup_finalizer
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, InterceptingCluster, VirtualClock, faults
 from ocf_server import EmbeddedCluster

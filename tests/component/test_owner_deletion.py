@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ocf.component.deletion import (
+from ocf.component.owner_deletion import (
     SKIP_CLEANUP,
     DeletionStep,
     FinalizerNames,

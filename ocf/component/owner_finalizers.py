@@ -18,7 +18,10 @@ from ocf.cluster.retry import retry_on_conflict
 from ocf.component import held_objects
 from ocf.component.component import Component
 from ocf.component.context import ReconcileContext
-from ocf.component.deletion import (
+from ocf.component.external.records import Record, records_of
+from ocf.component.model.ownership import Owner, finalizers_of, is_ending
+from ocf.component.model.write_backoff import is_older, record_revert, wait, written
+from ocf.component.owner_deletion import (
     SKIP_CLEANUP,
     CleanupPending,
     CleanupReason,
@@ -28,9 +31,6 @@ from ocf.component.deletion import (
     decide,
     is_held,
 )
-from ocf.component.external.records import Record, records_of
-from ocf.component.model.ownership import Owner, finalizers_of, is_ending
-from ocf.component.model.write_backoff import is_older, record_revert, wait, written
 from ocf.component.owner_status import FINALIZER_EVENT, owner_event
 from ocf.component.reconcile.external_removal import without_client
 from ocf.concepts import AliveStatus
