@@ -17,7 +17,7 @@ from ocf.component.model.context_values import ContextValues
 from ocf.component.model.ownership import status_of
 from ocf.component.owner_deletion import condition_type
 from ocf.component.owner_patch import patch_owner
-from ocf.component.owner_state import OwnerState
+from ocf.component.owner_state import OwnerState, require_timedelta
 from ocf.component.owner_status import (
     OWNER_EVENT,
     REVERTED_EVENT,
@@ -122,33 +122,6 @@ class ReconcileContext(OwnerState):
         """
         self._require_open()
         return self._guarded
-
-    def requeue_after(self, delay: timedelta) -> None:
-        """Ask for another reconcile of the owner, if no event causes one before.
-
-        It may be called anywhere in a reconcile, and any number of times: the earliest delay counts. Each reconcile
-        asks anew. After a failure an operator waits for the delay or for its backoff, whichever is shorter.
-
-        Args:
-            delay: The delay from the end of this reconcile. Zero, or less, is at once: an operator waits 100
-                milliseconds; after a failure such a delay does not count.
-
-        Raises:
-            ConfigError: If the delay is something else than a `timedelta`.
-
-        Example:
-            >>> from ocf.concepts import SystemClock
-            >>> from ocf_server import EmbeddedCluster
-            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "uid": "1"}}
-            >>> context = ReconcileContext(owner, EmbeddedCluster(), SystemClock())
-            >>> for seconds in (30, 5, 60):
-            ...     context.requeue_after(timedelta(seconds=seconds))
-            >>> context.delay
-            datetime.timedelta(seconds=5)
-        """
-        self._require_open()
-        _require_timedelta(delay, "requeue_after: the delay")
-        self._ask_for(delay)
 
     def condition(self, name: str) -> Condition:
         """Return a condition of the owner as it was written, in this reconcile or before, by a component or a function.
@@ -264,7 +237,7 @@ class ReconcileContext(OwnerState):
         Raises:
             ConfigError: If the period is something else than a `timedelta`.
         """
-        _require_timedelta(after, "timed_out: the period")
+        require_timedelta(after, "timed_out: the period")
         found = find_condition(self._open_changes.conditions, name)
         since = None if found is None or found.get("status") != status else since_transition(found, self.now)
         if since is not None and since < timedelta(0):
@@ -504,8 +477,3 @@ class ReconcileContext(OwnerState):
             # Without a status that can be stored, no later reconcile has them.
             self._post_events()
         self.fail(self.failure_types, problem)
-
-
-def _require_timedelta(value: timedelta, what: str) -> None:
-    if not isinstance(value, timedelta):
-        raise ConfigError(f"{what} must be a timedelta, got an object of type {type(value).__name__}")

@@ -39,7 +39,7 @@ from ocf.errors import ConfigError, FieldProblem, ManifestError, ReconcileError
 from ocf.objects import Manifest
 from ocf.objects.conditions import typed_conditions
 
-__all__ = ["OwnerState"]
+__all__ = ["OwnerState", "require_timedelta"]
 
 _log: Final = logging.getLogger("ocf.component")
 _UPDATE_STATUS: Final = "UpdateStatus"
@@ -298,6 +298,33 @@ class OwnerState:
         for event in events:
             self.recorder.happened(event)
 
+    def requeue_after(self, delay: timedelta) -> None:
+        """Ask for another reconcile of the owner, if no event causes one before.
+
+        It may be called anywhere in a reconcile, and any number of times: the earliest delay counts. Each reconcile
+        asks anew. After a failure an operator waits for the delay or for its backoff, whichever is shorter.
+
+        Args:
+            delay: The delay from the end of this reconcile. Zero, or less, is at once: an operator waits 100
+                milliseconds; after a failure such a delay does not count.
+
+        Raises:
+            ConfigError: If the delay is something else than a `timedelta`.
+
+        Example:
+            >>> from ocf.concepts import SystemClock
+            >>> from ocf_server import EmbeddedCluster
+            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "uid": "1"}}
+            >>> context = OwnerState(owner, EmbeddedCluster(), SystemClock())
+            >>> for seconds in (30, 5, 60):
+            ...     context.requeue_after(timedelta(seconds=seconds))
+            >>> context.delay
+            datetime.timedelta(seconds=5)
+        """
+        self._require_open()
+        require_timedelta(delay, "requeue_after: the delay")
+        self._ask_for(delay)
+
     def _ask_for(self, delay: timedelta) -> None:
         self.delay = delay if self.delay is None else min(self.delay, delay)
 
@@ -314,3 +341,9 @@ class OwnerState:
 
     def _record_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
         self.recorder.happened(owner_event(self.owned_by, reason, note, action=action))
+
+
+def require_timedelta(value: timedelta, what: str) -> None:
+    """Raise an error for what is no timedelta."""
+    if not isinstance(value, timedelta):
+        raise ConfigError(f"{what} must be a timedelta, got an object of type {type(value).__name__}")
