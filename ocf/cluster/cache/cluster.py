@@ -1,7 +1,5 @@
 """`CachedCluster`: reads from memory, writes through to the cluster."""
 
-import asyncio
-from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Container, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -9,14 +7,14 @@ from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.cache.informer import Informer, InformerState
-from ocf.cluster.cache.keys import NamespacedName, WatchScope, sent_key
+from ocf.cluster.cache.informers import Informers, require_served
+from ocf.cluster.cache.keys import WatchScope, sent_key
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.subscriptions import CacheChange, OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import NeedsContent, reduction
-from ocf.cluster.cache.write_tracker import InFlightWrite
 from ocf.cluster.impersonation import NO_EXTRA, ServiceAccount
 from ocf.cluster.packed import PackedList
 from ocf.cluster.protocol import (
@@ -33,7 +31,6 @@ from ocf.cluster.protocol import (
 )
 from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.manifest import split_api_version
 
 __all__ = ["CachedCluster"]
 
@@ -108,20 +105,24 @@ class CachedCluster:
         self._cluster = self._direct = cluster
         self.uncached: Final = uncached
         """Kinds that are read from the cluster."""
-        self._per_namespace = per_namespace
-        self._reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
-        self._max_objects = max_objects
-        self._needs_content = needs_content or {}
-        self._timing = timing or CacheTiming()
-        self._informers: dict[tuple[str, str, str], Informer] = {}
-        """Informers by `WatchScope`, which equals a tuple of its fields."""
-        self.missing_kinds: Final = MissingKinds(cluster, self._timing)
-        self._users: Counter[WatchScope] = Counter()
-        """How many have retained an informer."""
-        self._ending: set[asyncio.Task[None]] = set()
-        self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
-        """Informers by group and kind, one for each version and namespace."""
-        self._closed = False
+        timing = timing or CacheTiming()
+        missing_kinds = MissingKinds(cluster, timing)
+        self.missing_kinds: Final = missing_kinds
+        reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
+        self._drops_managers = reduce is not None
+
+        def informer(scope: WatchScope) -> Informer:
+            return Informer(
+                cluster,
+                scope,
+                timing,
+                missing_kinds=missing_kinds,
+                reduce=reduce,
+                max_objects=max_objects,
+                needs_content=(needs_content or {}).get((scope.api_version, scope.kind)),
+            )
+
+        self._informers: Final = Informers(informer, uncached, per_namespace=per_namespace)
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,11 +134,7 @@ class CachedCluster:
 
     async def close(self) -> None:
         """Stop all informers and subscriptions, and wait until they have ended; later reads go to the cluster."""
-        self._closed = True
-        informers = tuple(self._informers.values())
-        self._informers.clear()
-        self._of_kind.clear()
-        await asyncio.gather(*(informer.close() for informer in informers), *self._ending)
+        await self._informers.close()
         await self.missing_kinds.close()
 
     @property
@@ -166,12 +163,12 @@ class CachedCluster:
     @property
     def informers(self) -> tuple[InformerState, ...]:
         """The state of each informer; one that is not synced and has no problem is of a kind that cannot be watched."""
-        return tuple(informer.state for informer in self._informers.values())
+        return tuple(informer.state for informer in self._informers)
 
     @property
     def failing(self) -> tuple[InformerState, ...]:
         """The state of each informer that has a problem."""
-        return tuple(informer.state for informer in self._informers.values() if informer.problem)
+        return tuple(informer.state for informer in self._informers if informer.problem)
 
     @property
     def healthy(self) -> bool:
@@ -181,7 +178,7 @@ class CachedCluster:
     @property
     def problems(self) -> tuple[str, ...]:
         """The problems of all informers, one message for each informer that has one."""
-        return tuple(informer.problem for informer in self._informers.values() if informer.problem)
+        return tuple(informer.problem for informer in self._informers if informer.problem)
 
     def informers_of(self, api_version: str, kind: str) -> tuple[InformerState, ...]:
         """Return the state of each informer of a kind, one per namespace that is cached separately.
@@ -189,8 +186,7 @@ class CachedCluster:
         Args:
             api_version: Group and version.
         """
-        of_group = self._of_kind.get((split_api_version(api_version)[0], kind), ())
-        return tuple(informer.state for informer in of_group if informer.scope.api_version == api_version)
+        return self._informers.states_of(api_version, kind)
 
     async def cache(self, api_version: str, kind: str, *, namespace: str = "") -> None:
         """Start the informer of a kind now, and wait until it has synced.
@@ -203,7 +199,7 @@ class CachedCluster:
             ApiError: The error of the first list; the informer keeps trying.
             ConfigError: If there are more objects than `max_objects`.
         """
-        informer = self._informer(WatchScope(api_version, kind, namespace))
+        informer = self._informers.of(WatchScope(api_version, kind, namespace))
         if informer is not None and not await informer.ready():
             error = informer.error
             if error is not None:
@@ -216,21 +212,11 @@ class CachedCluster:
             api_version: Group and version.
             namespace: Only this namespace; empty for all namespaces.
         """
-        self._users[WatchScope(api_version, kind, namespace)] += 1
+        self._informers.retain(WatchScope(api_version, kind, namespace))
 
     def release(self, api_version: str, kind: str, namespace: str = "") -> None:
         """Stop the informer of a kind unless it is retained by others; the next read starts another one."""
-        scope = WatchScope(api_version, kind, namespace)
-        self._users[scope] -= 1
-        if self._users[scope] > 0:
-            return
-        del self._users[scope]
-        informer = self._informers.pop(scope, None)
-        if informer is not None:
-            self._of_kind[split_api_version(api_version)[0], kind].remove(informer)
-            ending = asyncio.create_task(informer.close(), name=f"end of the cache of {scope}")
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+        self._informers.release(WatchScope(api_version, kind, namespace))
 
     async def wait_for_sync(self, api_version: str, kind: str, *, namespace: str = "") -> None:
         """Start the informer of a kind, and wait until it has listed the objects once, however often that fails before.
@@ -239,7 +225,7 @@ class CachedCluster:
             api_version: Group and version.
             namespace: Only this namespace; empty for all namespaces.
         """
-        informer = self._informer_for(api_version, kind, namespace)
+        informer = self._informers.covering(api_version, kind, namespace)
         if informer is not None:
             await informer.listed()
 
@@ -279,7 +265,7 @@ class CachedCluster:
         """
         if (api_version, kind) in self.uncached:
             raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")
-        informer = self._informer_for(api_version, kind, namespace)
+        informer = self._informers.covering(api_version, kind, namespace)
         if informer is None:
             return
         await informer.ready()
@@ -290,7 +276,7 @@ class CachedCluster:
                     yield change
             finally:
                 informer.unsubscribe(subscription)
-        if informer.ended and not self._closed and informer.error is not None:
+        if informer.ended and not self._informers.closed and informer.error is not None:
             raise informer.error
 
     def follow(self, api_version: str, kind: str) -> Subscription | None:
@@ -302,7 +288,7 @@ class CachedCluster:
         Returns:
             The changes; None while reads of the kind go to the cluster.
         """
-        informer = self._informer_for(api_version, kind, "")
+        informer = self._informers.covering(api_version, kind, "")
         return informer.subscribe("") if informer is not None and informer.synced else None
 
     async def is_namespaced(self, api_version: str, kind: str) -> bool:
@@ -313,12 +299,12 @@ class CachedCluster:
         """Read one object from memory, or its Scale from the cluster."""
         if subresource is not None:
             # As for writes: a Scale that is read before the kind is found could not be written yet.
-            _require_served(self._started_informer(key))
+            require_served(self._informers.started(key))
             return await self._direct.get(key, subresource=subresource)
-        informer = self._informer_for(key.api_version, key.kind, key.namespace)
-        _require_served(informer)
+        informer = self._informers.covering(key.api_version, key.kind, key.namespace)
+        require_served(informer)
         if informer is None or not (informer.synced or await informer.ready()):
-            _require_served(informer)
+            require_served(informer)
             return await self._reader(key.api_version, key.kind).get(key)
         name = (key.namespace, key.name)
         if informer.store.is_stale(name) or informer.store.lacks_content(name):
@@ -337,7 +323,7 @@ class CachedCluster:
         Args:
             key: The object.
         """
-        informer = self._started_informer(key)
+        informer = self._informers.started(key)
         return informer.store.get((key.namespace, key.name)) if informer is not None else None
 
     def lacks(self, key: ObjectKey) -> bool:
@@ -346,16 +332,11 @@ class CachedCluster:
         Args:
             key: The object.
         """
-        informer = self._started_informer(key)
+        informer = self._informers.started(key)
         if informer is None or not informer.synced:
             return False
         name = (key.namespace, key.name)
         return informer.store.get(name) is None and not informer.store.is_stale(name)
-
-    def _started_informer(self, key: ObjectKey) -> Informer | None:
-        """Return the informer that holds an object if it exists; None if none was started."""
-        scope = (key.api_version, key.kind)
-        return self._informers.get((*scope, key.namespace)) or self._informers.get((*scope, ""))
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind from memory, or a page of them from the cluster.
@@ -364,20 +345,20 @@ class CachedCluster:
         `metadata.namespace`. From the resource version of an answer from memory, a watch misses none of its objects.
         """
         in_pages = options.limit > 0 or options.continue_token
-        informer = None if in_pages else self._informer_for(api_version, kind, options.namespace)
+        informer = None if in_pages else self._informers.covering(api_version, kind, options.namespace)
         selection = ListFilter.parse(options.label_selector, options.field_selector)
         if informer and selection and (informer.synced or await informer.ready()):
             found = await informer.select(selection, options)
             if found is not None:
                 return found
-        _require_served(informer)
+        require_served(informer)
         return await self._reader(api_version, kind).list(api_version, kind, options)
 
     async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
         """Return the objects of a kind as they are in memory; None if they have to be listed."""
-        informer = self._informer_for(api_version, kind, namespace)
+        informer = self._informers.covering(api_version, kind, namespace)
         if informer is None or not (informer.synced or await informer.ready()):
-            _require_served(informer)
+            require_served(informer)
             return None
         if any(entry.metadata_only for _, entry in informer.store.unordered()):
             # The list that follows has them held as a whole.
@@ -427,7 +408,7 @@ class CachedCluster:
         )
         if subresource is None or dry_run or key is None:
             return await self._write(key, sent, subresource, dry_run=dry_run)
-        with self._in_flight_write(key) as write:
+        with self._informers.in_flight_write(key) as write:
             answer = await sent
             write.mark_stale("")
             return answer
@@ -442,7 +423,7 @@ class CachedCluster:
         sent either, because the server takes it from the live object then.
         """
         key = self._written(manifest)
-        is_left_out = self._reduce is not None or subresource is Subresource.STATUS
+        is_left_out = self._drops_managers or subresource is Subresource.STATUS
         sent = self._direct.update(
             _without_managers(manifest) if is_left_out else manifest,
             field_manager=field_manager,
@@ -453,14 +434,14 @@ class CachedCluster:
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale, and cache the answer."""
-        _require_served(self._started_informer(key))
+        require_served(self._informers.started(key))
         sent = self._direct.patch(key, patch, options)
         return await self._write(key, sent, options.subresource, dry_run=options.dry_run)
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object; the next read of it asks the cluster how far the deletion is."""
-        _require_served(self._started_informer(key))
-        with self._in_flight_write(key) as write:
+        require_served(self._informers.started(key))
+        with self._informers.in_flight_write(key) as write:
             await self._direct.delete(key, options)
             if not options.dry_run:
                 uid = options.preconditions.uid if options.preconditions is not None else None
@@ -471,7 +452,7 @@ class CachedCluster:
     ) -> Manifest:
         if dry_run or key is None:
             return await sent
-        with self._in_flight_write(key) as write:
+        with self._informers.in_flight_write(key) as write:
             answer = await sent
             write.completed(answer, whole=subresource is None or subresource.shows_object)
             return answer
@@ -480,49 +461,12 @@ class CachedCluster:
         """Return the key of a manifest to send, as `sent_key`; raise an error if its kind is known not to be served."""
         key = sent_key(manifest)
         if key is not None:
-            _require_served(self._started_informer(key))
+            require_served(self._informers.started(key))
         return key
-
-    def _in_flight_write(self, key: ObjectKey) -> InFlightWrite:
-        name: NamespacedName | None = (key.namespace, key.name) if key.name else None
-        return InFlightWrite(self._of_kind[key.group_kind], name, key.api_version)
 
     def _reader(self, api_version: str, kind: str) -> Cluster:
         """Return the cluster for what the informers do not answer: of a kind that is cached, as they read it."""
         return self._direct if (api_version, kind) in self.uncached else self._cluster
-
-    def _informer_for(self, api_version: str, kind: str, namespace: str) -> Informer | None:
-        """Return the informer that covers a namespace (empty for all); None if reads go to the cluster."""
-        found = self._informers.get((api_version, kind, namespace))
-        if found is None and namespace:
-            found = self._informers.get((api_version, kind, ""))
-        if found is not None:
-            return found
-        return self._informer(WatchScope(api_version, kind, namespace if self._per_namespace else ""))
-
-    def _informer(self, scope: WatchScope) -> Informer | None:
-        if self._closed or scope[:2] in self.uncached:
-            return None
-        informer = self._informers.get(scope)
-        if informer is None:
-            informer = Informer(
-                self._cluster,
-                scope,
-                self._timing,
-                missing_kinds=self.missing_kinds,
-                reduce=self._reduce,
-                max_objects=self._max_objects,
-                needs_content=self._needs_content.get((scope.api_version, scope.kind)),
-            )
-            self._informers[scope] = informer
-            self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
-        return informer
-
-
-def _require_served(informer: Informer | None) -> None:
-    """Raise the error of the last look for a kind that the cluster does not serve."""
-    if informer is not None and informer.missing and (error := informer.error) is not None:
-        raise error
 
 
 def _without_managers(manifest: Manifest) -> Manifest:

@@ -393,7 +393,7 @@ class TestOwnWrites:
         }
         await env.theirs()
         await env.sync()
-        write = env.cached._in_flight_write(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
+        write = env.cached._informers.in_flight_write(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
         with write:
             write.completed({**stale, "apiVersion": "apps/v1beta1"}, whole=True)
         await env.note()
@@ -403,7 +403,7 @@ class TestOwnWrites:
     async def test_the_name_of_an_answer_is_used(self, lagging: Env) -> None:
         """Also if the cluster stored it under another name than that of the manifest."""
         stored = await lagging.server.create(lagging.web("elsewhere", note="moved"), field_manager="us")
-        with lagging.cached._in_flight_write(lagging.key()) as write:
+        with lagging.cached._informers.in_flight_write(lagging.key()) as write:
             write.completed(stored, whole=True)
 
         assert await lagging.note("elsewhere") == "moved"
@@ -638,7 +638,7 @@ class TestSubscribe:
         await env.theirs()
         async with aclosing(env.cached.subscribe("apps/v1", "Deployment")) as events:
             await anext(events)
-        (informer,) = env.cached._informers.values()
+        (informer,) = env.cached._informers
 
         assert not informer._subscriptions
 

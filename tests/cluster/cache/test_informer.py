@@ -496,7 +496,7 @@ class TestWatch:
 
 
 def _store(env: Env) -> Store:
-    return next(iter(env.cached._informers.values())).store
+    return next(iter(env.cached._informers)).store
 
 
 def _watching(

@@ -1,0 +1,106 @@
+"""The informers of a cache: which one covers a namespace, who keeps it, and when it ends."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterator
+
+from ocf.cluster.cache.informer import Informer, InformerState
+from ocf.cluster.cache.keys import NamespacedName, WatchScope
+from ocf.cluster.cache.write_tracker import InFlightWrite
+from ocf.objects import ObjectKey
+from ocf.objects.manifest import split_api_version
+
+__all__ = ["Informers", "require_served"]
+
+
+class Informers:
+    """The informers of a cache, each of one kind in one namespace or in all.
+
+    Args:
+        make: Makes the informer of a kind and a namespace.
+        uncached: Kinds that have none, as pairs of apiVersion and kind. It is asked for each kind that is read.
+        per_namespace: Whether there is one for each namespace that is read.
+    """
+
+    def __init__(
+        self, make: Callable[[WatchScope], Informer], uncached: Container[tuple[str, str]], *, per_namespace: bool
+    ) -> None:
+        self._make = make
+        self._uncached = uncached
+        self._per_namespace = per_namespace
+        self._by_scope: dict[tuple[str, str, str], Informer] = {}
+        """By `WatchScope`, which equals a tuple of its fields."""
+        self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
+        """By group and kind, one for each version and namespace."""
+        self._users: Counter[WatchScope] = Counter()
+        """How many have retained an informer."""
+        self._ending: set[asyncio.Task[None]] = set()
+        self.closed = False
+
+    def __iter__(self) -> Iterator[Informer]:
+        return iter(self._by_scope.values())
+
+    async def close(self) -> None:
+        """Stop all, and wait until they have ended; from then on there are none."""
+        self.closed = True
+        informers = tuple(self)
+        self._by_scope.clear()
+        self._of_kind.clear()
+        await asyncio.gather(*(informer.close() for informer in informers), *self._ending)
+
+    def states_of(self, api_version: str, kind: str) -> tuple[InformerState, ...]:
+        """Return the state of each informer of a kind."""
+        of_group = self._of_kind.get((split_api_version(api_version)[0], kind), ())
+        return tuple(informer.state for informer in of_group if informer.scope.api_version == api_version)
+
+    def covering(self, api_version: str, kind: str, namespace: str) -> Informer | None:
+        """Return the informer that covers a namespace (empty for all); None if reads go to the cluster."""
+        found = self._by_scope.get((api_version, kind, namespace))
+        if found is None and namespace:
+            found = self._by_scope.get((api_version, kind, ""))
+        if found is not None:
+            return found
+        return self.of(WatchScope(api_version, kind, namespace if self._per_namespace else ""))
+
+    def of(self, scope: WatchScope) -> Informer | None:
+        """Return the informer of a kind and a namespace, a new one if need be; None if reads go to the cluster."""
+        if self.closed or scope[:2] in self._uncached:
+            return None
+        informer = self._by_scope.get(scope)
+        if informer is None:
+            informer = self._by_scope[scope] = self._make(scope)
+            self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
+        return informer
+
+    def started(self, key: ObjectKey) -> Informer | None:
+        """Return the informer that holds an object if it exists; None if none was started."""
+        scope = (key.api_version, key.kind)
+        return self._by_scope.get((*scope, key.namespace)) or self._by_scope.get((*scope, ""))
+
+    def in_flight_write(self, key: ObjectKey) -> InFlightWrite:
+        """Return a write of an object, which all informers of its kind notice."""
+        name: NamespacedName | None = (key.namespace, key.name) if key.name else None
+        return InFlightWrite(self._of_kind[key.group_kind], name, key.api_version)
+
+    def retain(self, scope: WatchScope) -> None:
+        """Keep an informer, once it was started, until `release` was called as often."""
+        self._users[scope] += 1
+
+    def release(self, scope: WatchScope) -> None:
+        """Stop an informer unless it is retained by others."""
+        self._users[scope] -= 1
+        if self._users[scope] > 0:
+            return
+        del self._users[scope]
+        informer = self._by_scope.pop(scope, None)
+        if informer is not None:
+            self._of_kind[split_api_version(scope.api_version)[0], scope.kind].remove(informer)
+            ending = asyncio.create_task(informer.close(), name=f"end of the cache of {scope}")
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+
+def require_served(informer: Informer | None) -> None:
+    """Raise the error of the last look for a kind that the cluster does not serve."""
+    if informer is not None and informer.missing and (error := informer.error) is not None:
+        raise error
