@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ocf.errors import ConfigError
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from trustme import CA, LeafCert
 
 __all__ = ["ServingTls", "client_certificate"]
+
+_LONGEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class ServingTls:
 
     def client(self, user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
         """Return a certificate of a user and its private key, as PEM."""
-        leaf = self.issuer.issue_cert(common_name=user)
+        leaf = self.issuer.issue_cert(common_name="client")
         return client_certificate(self.issuer, leaf, user, groups), leaf.private_key_pem.bytes()
 
 
@@ -66,7 +68,16 @@ def client_certificate(issuer: CA, leaf: LeafCert, user: str, groups: Sequence[s
 
     Args:
         leaf: The certificate that trustme has issued.
+
+    Raises:
+        ConfigError: If a name is empty, or longer than X.509 allows.
     """
+    for name in (user, *groups):
+        if not 0 < len(name) <= _LONGEST:
+            raise ConfigError(
+                f"user {user!r}: a certificate holds names of 1 to {_LONGEST} characters, got {len(name)}: {name!r}; "
+                "act as a user with a longer name with `Cluster.acting_as`"
+            )
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
 

@@ -67,8 +67,11 @@ class Authority:
 
         Args:
             user: Name of the user; the file names contain it, and differ between calls.
+
+        Raises:
+            ConfigError: As `client_certificate`.
         """
-        leaf = self._leaf(user)
+        leaf = self._leaf("client")
         certificate = client_certificate(self._ca, leaf, user, groups)
         return self._store(re.sub(r"[^\w.-]", "-", user), certificate, leaf.private_key_pem.bytes())
 

@@ -157,6 +157,9 @@ class ControlPlane:
 
         Returns:
             The file; it is removed with the control plane.
+
+        Raises:
+            ConfigError: If a name is empty, or has more than 64 characters.
         """
         client = self._plane.base.authority.client(user, groups)
         return self._plane.write_kubeconfig(client.key.stem, client, namespace=namespace)

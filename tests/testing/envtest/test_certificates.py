@@ -39,6 +39,16 @@ def test_a_user_without_groups_has_no_organization(authority: Authority) -> None
     assert subject.rfc4514_string() == "CN=me"
 
 
+@pytest.mark.parametrize(
+    ("user", "groups"), [("system:serviceaccount:" + "a" * 43, ()), ("me", ["b" * 65]), ("me", [""]), ("", ())]
+)
+def test_a_name_that_a_certificate_does_not_hold_is_named(authority: Authority, user: str, groups: list[str]) -> None:
+    """As in https://github.com/patrickpr/YAOG/issues/7, whose error named neither the field nor the limit."""
+    with pytest.raises(ConfigError, match="a certificate holds names of 1 to 64 characters, got (0|65)"):
+        authority.client(user, groups)
+    assert read(authority.client("c" * 64).certificate).subject.rfc4514_string() == f"CN={'c' * 64}"
+
+
 def test_a_user_has_no_extension_for_other_names(authority: Authority) -> None:
     """Go rejects a critical extension with an empty list."""
     with pytest.raises(x509.ExtensionNotFound):
