@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
+from ocf.concepts import SystemClock
 from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from ocf.runtime.monitoring import PrometheusRecorder
@@ -35,7 +36,7 @@ def _of_operator() -> CollectorRegistry:
     registry = CollectorRegistry()
     PrometheusRecorder(controller="shop", registry=registry)
     QueueMetrics(registry)
-    StateMetrics(registry, "shop")
+    StateMetrics(registry, "shop", SystemClock())
     return registry
 
 
