@@ -7,7 +7,6 @@ from typing import Final
 
 from ocf_server.api.status_errors import method_not_allowed, no_such_resource
 from ocf_server.api.write_options import WriteOptions
-from ocf_server.http.access_reviews import read_review, with_status
 from ocf_server.http.backend import Backend
 from ocf_server.http.deletes import handle_delete, handle_delete_collection
 from ocf_server.http.reads import handle_get, handle_list
@@ -15,6 +14,7 @@ from ocf_server.http.request import RequestContext, WriteQuery
 from ocf_server.http.request_body import duplicates
 from ocf_server.http.responses import Response
 from ocf_server.http.writes import handle_create, handle_patch, handle_update, read_sent
+from ocf_server.registry.access_reviews import answer
 
 __all__ = ["handle"]
 
@@ -67,10 +67,9 @@ def _answer_access_review(backend: Backend, context: RequestContext) -> Response
         raise method_not_allowed()
     query = WriteQuery.read(context.query, "CreateOptions")
     found = tuple(duplicates(context.body))
-    options = WriteOptions(validation=query.validation, duplicates=found, warn=context.warn)
-    review = read_review(context.kind, read_sent(context), options)
-    answer = with_status(context.kind.kind, review, backend.registry, context.user)
-    return Response(answer, code=201, media=context.media)
+    options = WriteOptions(validation=query.validation, duplicates=found, warn=context.warn, user=context.user)
+    resource = backend.registry.resource(context.kind.api_version, context.kind.kind)
+    return Response(answer(backend.registry, resource, read_sent(context), options), code=201, media=context.media)
 
 
 _VERBS: Final = {

@@ -8,7 +8,7 @@ from typing import Final
 from ocf.cluster.protocol import ListOptions, ObjectList
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
-from ocf_server.api.status_errors import ExpiredPageError
+from ocf_server.api.status_errors import ExpiredPageError, method_not_allowed
 from ocf_server.registry.continue_tokens import LATEST, read_token, write_token
 from ocf_server.registry.registry import Registry, kind_of, place_of
 from ocf_server.registry.selectors import Predicate, selection
@@ -28,9 +28,12 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
         and `Registry.shown` converts them.
 
     Raises:
+        ApiError: If the objects of the kind are not stored (405).
         BadRequestError: If a selector or the continue token is malformed.
         ExpiredPageError: If the continue token is of a version that the log does not contain any more.
     """
+    if "list" not in resource.verbs:
+        raise method_not_allowed()
     selects = selection(resource, options.label_selector, options.field_selector)
     store = registry.store
     version, after = store.version, None

@@ -15,7 +15,7 @@ from ocf.objects.manifest import split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 from ocf_server.api.numbers import decoded_numbers
-from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_kind_match, not_found
+from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_kind_match, no_such_resource, not_found
 from ocf_server.apiextensions import defined_kind, established, is_terminating, prune, set_schema_defaults
 from ocf_server.codec.decoding import DecodeError, decode
 from ocf_server.managedfields.field_manager import ConversionError
@@ -25,6 +25,7 @@ from ocf_server.registry.conversion_review import ConversionCache, ConversionNee
 from ocf_server.registry.pending_write import Phase
 from ocf_server.registry.rbac import Rbac
 from ocf_server.registry.storage import Kind, Place, Storage
+from ocf_server.validation.reviews import review_resource
 
 __all__ = ["DEFINITION", "Registry", "decoded", "kind_of", "place_of", "without_managed_fields"]
 
@@ -167,7 +168,7 @@ class Registry:
     def _look_up(self, api_version: str, kind: str) -> ApiResource:
         group, version = split_api_version(api_version)
         key = (group, version, kind)
-        resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(group, version, kind)
+        resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(*key) or review_resource(*key)
         if resource is None:
             raise no_kind_match()
         return resource
@@ -429,14 +430,14 @@ class Registry:
             raise bad_request(_scope_problem(resource, key.namespace))
         found = self.read(resource, (key.namespace, key.name))
         if found is None:
-            raise not_found(resource.group_resource, key.name)
+            raise not_found(resource.group_resource, key.name) if "get" in resource.verbs else no_such_resource()
         return found
 
     def copy(self, manifest: Manifest) -> Manifest:
         """Return a copy of an object that was read or written, for the caller."""
         metadata = manifest["metadata"]
         home = (split_api_version(manifest["apiVersion"])[0], manifest["kind"])
-        place = (metadata.get("namespace", ""), metadata["name"])
+        place = (metadata.get("namespace", ""), metadata.get("name", ""))
         if self.store.get(home, place) is manifest:
             return self.store.copy(home, place, manifest)
         copied: Manifest = copy_json(manifest)

@@ -52,9 +52,9 @@ def decode(
 
 
 def require_verb(resource: ApiResource, verb: str) -> None:
-    """Raise ApiError (405, MethodNotAllowed) if the kind does not support a verb."""
+    """Raise ApiError if the kind does not support a verb: 405, or 404 if none of its objects has a path."""
     if verb not in resource.verbs:
-        raise method_not_allowed()
+        raise method_not_allowed() if "get" in resource.verbs else no_such_resource()
 
 
 def require_known(

@@ -37,6 +37,7 @@ from ocf_server.managedfields.field_manager import (
 from ocf_server.managedfields.typed import ElementError
 from ocf_server.patch.dispatch import patched
 from ocf_server.registry import generic_store
+from ocf_server.registry.access_reviews import answer, is_review
 from ocf_server.registry.conversion import convert
 from ocf_server.registry.pending_write import PendingWrite
 from ocf_server.registry.registry import Registry, place_of, without_managed_fields
@@ -147,10 +148,12 @@ def create(
         named: Whether the request is an update, which names the object.
 
     Returns:
-        The object as stored; it must not be changed.
+        The object as stored, or a review with its answer; it must not be changed.
     """
     resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "create")
+    if is_review(resource):
+        return answer(registry, resource, manifest, options)
     new = _body(manifest, resource, options)
     registry.require_creatable(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
     new = _round_trip(registry, new, resource)

@@ -4,13 +4,15 @@ Source: `pkg/apis/authorization/validation/validation.go` of Kubernetes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid, required
+from ocf.schema.builtin import ApiResource, struct
 from ocf_server.validation.fields import requirement_names, requirement_values
 
-__all__ = ["REVIEW_RULES"]
+__all__ = ["REVIEW_RULES", "review_resource"]
 
 _SPEC: Final = "spec"
 _RESOURCE: Final = f"{_SPEC}.resourceAttributes"
@@ -104,3 +106,40 @@ REVIEW_RULES: Final[Mapping[str, Callable[[Manifest], Iterator[FieldError]]]] = 
     "LocalSubjectAccessReview": _local_errors,
 }
 """The errors of a review by kind, those of the spec first."""
+
+_KINDS: Final[Mapping[tuple[str, str], bool]] = {
+    ("authentication", "SelfSubjectReview"): False,
+    ("authentication", "TokenReview"): False,
+    ("authorization", "LocalSubjectAccessReview"): True,
+    ("authorization", "SelfSubjectAccessReview"): False,
+    ("authorization", "SelfSubjectRulesReview"): False,
+    ("authorization", "SubjectAccessReview"): False,
+}
+"""The reviews, by package and kind, and whether they are in namespaces."""
+
+
+@cache
+def review_resource(group: str, version: str, kind: str) -> ApiResource | None:
+    """Return a kind of reviews; None if there is no such kind.
+
+    Example:
+        >>> found = review_resource("authorization.k8s.io", "v1", "SubjectAccessReview")
+        >>> found.plural if found else ""
+        'subjectaccessreviews'
+    """
+    package = group.removesuffix(".k8s.io")
+    namespaced = _KINDS.get((package, kind))
+    if namespaced is None or (group, version) != (f"{package}.k8s.io", "v1"):
+        return None
+    singular = kind.lower()
+    return ApiResource(
+        group,
+        version,
+        kind,
+        f"{singular}s",
+        singular,
+        namespaced,
+        subresources=frozenset(),
+        verbs=frozenset({"create"}),
+        type=struct(f"{package}.{version}.{kind}"),
+    )

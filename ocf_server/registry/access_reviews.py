@@ -8,19 +8,18 @@ from typing import Any, Final
 
 from ocf.errors import ApiError, FieldProblem
 from ocf.objects import Manifest
-from ocf.schema.builtin import struct
+from ocf.schema.builtin import ApiResource
 from ocf_server.api.attributes import Attributes
-from ocf_server.api.status_errors import bad_request, invalid
+from ocf_server.api.status_errors import bad_request, invalid, method_not_allowed
 from ocf_server.api.users import ADMINISTRATOR, ADMINISTRATOR_TOKEN, User
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.codec.decoding import DecodeError, decode, unknown_fields
-from ocf_server.http.resource_catalog import ServedResource
 from ocf_server.registry.rbac import Rule
 from ocf_server.registry.registry import Registry
 from ocf_server.registry.request_checks import report_unknown
 from ocf_server.validation.reviews import REVIEW_RULES
 
-__all__ = ["read_review", "with_status"]
+__all__ = ["answer", "is_review"]
 
 _RULES: Final = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -29,47 +28,48 @@ _RULES: Final = {
 }
 
 
-def read_review(kind: ServedResource, sent: Manifest, options: WriteOptions) -> Manifest:
-    """Return a review as the API server decodes it.
+def is_review(resource: ApiResource) -> bool:
+    """Return whether the objects of a kind are answered and not stored."""
+    return resource.verbs == {"create"}
+
+
+def answer(registry: Registry, resource: ApiResource, sent: Manifest, options: WriteOptions) -> Manifest:
+    """Return a review with its result as status.
 
     Args:
+        registry: The registry of the server, which knows the tokens that it has issued.
         sent: The review; it is not changed.
+        options: Options of the request, with its user.
 
     Raises:
-        BadRequestError: If a value is of a wrong JSON type, or a field is unknown and the field validation is strict.
+        BadRequestError: If a value is of a wrong JSON type, a field is unknown and the field validation is strict, a
+            TokenReview has no token, or a SelfSubjectRulesReview no namespace.
         InvalidError: If the review is invalid.
     """
+    review = _read(resource, sent, options)
+    if resource.namespaced and not review["metadata"].get("namespace"):
+        raise method_not_allowed()
+    return {**review, "status": _status(resource.kind, review, registry, options.user)}
+
+
+def _read(kind: ApiResource, sent: Manifest, options: WriteOptions) -> Manifest:
 
     def unreadable(problem: str) -> ApiError:
         return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {problem}')
 
-    declared = struct(f"{kind.group.partition('.')[0]}.{kind.version}.{kind.kind}")
     try:
-        review = decode(sent, declared)
+        review = decode(sent, kind.type)
     except DecodeError as error:
         raise unreadable(str(error)) from error
     # As the create handler does for cluster-scoped kinds (EnsureObjectNamespaceMatchesRequestNamespace).
     if not kind.namespaced:
         review["metadata"].pop("namespace", None)
-    report_unknown(unknown_fields(sent, declared), options, rejected=unreadable)
+    report_unknown(unknown_fields(sent, kind.type), options, rejected=unreadable)
     errors = REVIEW_RULES[kind.kind](review) if kind.kind in REVIEW_RULES else ()
     if problems := [FieldProblem(error.path, error.message) for error in errors]:
         # The API server leaves the kind and the name out.
         raise invalid(f".{kind.group}", "", problems)
     return review
-
-
-def with_status(kind: str, review: Manifest, registry: Registry, user: User) -> Manifest:
-    """Return a review with its result as status.
-
-    Args:
-        review: The review; it is not changed.
-        registry: The registry of the server, which knows the tokens that it has issued.
-
-    Raises:
-        BadRequestError: If a TokenReview has no token, or a SelfSubjectRulesReview no namespace.
-    """
-    return {**review, "metadata": review.get("metadata") or {}, "status": _status(kind, review, registry, user)}
 
 
 def _status(kind: str, review: Manifest, registry: Registry, user: User) -> dict[str, Any]:
