@@ -108,7 +108,7 @@ operator: Final = Operator(
     published_conditions=["Completed", "StartupPolicyCompleted"],
     abnormal_conditions=["Failed"],
     owns=[JOB],
-    deletes=[JOB],
+    deletes=[JOB, (JobSet.api_version, JobSet.kind)],
     reads=[("v1", "Service"), ("v1", "PersistentVolumeClaim")],
     # An object of Kubernetes takes few events at once: those about each Job would displace those about the JobSet.
     event_formatter=lambda event: None if event.type == "Normal" and event.resource != event.owner else event,

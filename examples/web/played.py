@@ -1,6 +1,7 @@
 """An embedded cluster for the operator, and simulated Kubernetes controllers: an embedded cluster runs none.
 
-The demo and the tests use this module; an operator in production does not need one.
+The demo and the tests use this module; an operator in production does not need one. The operator reconciles with the
+rights of the role that `ocf manifests` generates, so that a missing right fails here.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from examples.web.operator import CONDITION, components, operator
 from examples.web.shop import Shop
-from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster import ListOptions, PatchOptions, PatchType, ServiceAccount, Subresource
 from ocf.component import finalize, reconcile_all, reconciling
 from ocf.objects import ObjectKey
+from ocf.runtime.rbac import PolicyRule, roles
+from ocf.testing import operator_cluster
 from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ocf.cluster import Cluster
     from ocf.component import Result
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from ocf.testing import VirtualClock
 
 __all__ = [
+    "ACCOUNT",
     "AUTOSCALER",
     "CONNECTION",
     "DATABASE",
@@ -30,12 +34,14 @@ __all__ = [
     "EXPORTER",
     "NAMESPACE",
     "NEWEST",
+    "RULES",
     "SECRET",
     "SHOP",
     "WEB",
     "change",
     "controllers",
     "give_password",
+    "granted",
     "healthy_cluster",
     "new_cluster",
     "open_shop",
@@ -54,21 +60,44 @@ EXPORTER: Final = ObjectKey("apps/v1", "Deployment", "corner-exporter", NAMESPAC
 SECRET: Final = ObjectKey("v1", "Secret", "corner-password", NAMESPACE)
 CONNECTION: Final = ObjectKey("v1", "ConfigMap", "corner-db", NAMESPACE)
 AUTOSCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "corner-web", NAMESPACE)
+ACCOUNT: Final = ServiceAccount(operator.name, operator.name)
 
 DEPLOYMENT: Final = "Deployment"
 STATEFUL_SET: Final = "StatefulSet"
 HPA: Final = "HorizontalPodAutoscaler"
 
 
-async def new_cluster(clock: VirtualClock, *, version: str = NEWEST, exporter: bool = False) -> EmbeddedCluster:
+def _shop(version: str, *, exporter: bool) -> Manifest:
+    return {
+        "apiVersion": SHOP.api_version,
+        "kind": SHOP.kind,
+        "metadata": {"name": SHOP.name, "namespace": SHOP.namespace},
+        "spec": {"version": version, "passwordSecret": SECRET.name, "exporter": exporter},
+    }
+
+
+def granted(rules: Iterable[PolicyRule]) -> list[Manifest]:
+    """Return the role of the operator in the namespace of the shop, and its binding."""
+    return roles(rules, name=operator.name, account=ACCOUNT, namespaces=[NAMESPACE])
+
+
+RULES: Final = operator.policy_rules(components(Shop.model_validate(_shop(NEWEST, exporter=True))))
+"""The rights of the operator."""
+
+
+async def new_cluster(
+    clock: VirtualClock, *, version: str = NEWEST, exporter: bool = False, rules: Iterable[PolicyRule] = RULES
+) -> EmbeddedCluster:
     """Return a cluster that contains a shop and nothing else.
 
     Args:
         clock: Clock of the cluster.
         version: Version of the product.
         exporter: Whether the exporter is enabled.
+        rules: The rights of the operator.
     """
-    cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now, authorization=True)
+    await operator_cluster(cluster, granted(rules))
     await cluster.create(Shop.definition(), field_manager="user")
     await open_shop(cluster, version=version, exporter=exporter)
     return cluster
@@ -82,13 +111,7 @@ async def open_shop(cluster: Cluster, *, version: str = NEWEST, exporter: bool =
         version: Version of the product.
         exporter: Whether the exporter is enabled.
     """
-    shop: Manifest = {
-        "apiVersion": SHOP.api_version,
-        "kind": SHOP.kind,
-        "metadata": {"name": SHOP.name, "namespace": SHOP.namespace},
-        "spec": {"version": version, "passwordSecret": SECRET.name, "exporter": exporter},
-    }
-    await cluster.create(shop, field_manager="user")
+    await cluster.create(_shop(version, exporter=exporter), field_manager="user")
 
 
 async def healthy_cluster(
@@ -111,7 +134,7 @@ async def healthy_cluster(
 
 
 async def reconcile_shop(cluster: Cluster, clock: VirtualClock) -> Sequence[Result]:
-    """Reconcile the shop once, as the process of the operator does for an event.
+    """Reconcile the shop once, as the process of the operator does for an event, with the rights of its account.
 
     Args:
         cluster: The cluster.
@@ -120,6 +143,7 @@ async def reconcile_shop(cluster: Cluster, clock: VirtualClock) -> Sequence[Resu
     Returns:
         The result of each component; empty if the shop is being deleted.
     """
+    cluster = cluster.acting_as(ACCOUNT)
     owner = await cluster.get(SHOP)
     parts = components(Shop.model_validate(owner))
     async with reconciling(owner, cluster, clock=clock, operator=operator.name) as context:

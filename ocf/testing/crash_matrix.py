@@ -11,7 +11,7 @@ A crash differs from an error: after it no request of the process reaches the cl
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,12 +22,15 @@ from ocf.cluster import Cluster, Request
 from ocf.cluster.interceptor import describe
 from ocf.concepts.external import GROUP
 from ocf.errors import ConfigError
+from ocf.objects import Manifest
 from ocf.runtime.operator import Operator
 from ocf.testing.clock import VirtualClock
 from ocf.testing.idempotency import Reconcile, delay_in
+from ocf.testing.operator_cluster import operator_cluster
 from ocf.testing.owner_env import reconcile_if_selected
 from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from ocf.testing.snapshots import differences, snapshot
+from ocf_server import EmbeddedCluster
 
 __all__ = ["DisturbanceReport", "DisturbedWrite", "crash_at_each_write"]
 
@@ -102,6 +105,7 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
     external: Callable[[Cluster], object] | None = None,
     disturbances: Collection[Disturbance] = _USUAL,
     masks: Collection[str] = (),
+    roles: Sequence[Manifest] | None = None,
     max_reconciles: int = 20,
 ) -> DisturbanceReport:
     """Disturb each write of an operator in turn, and compare the final state with that of an undisturbed run.
@@ -126,6 +130,8 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
         disturbances: The disturbances to apply to each write; by default crashes before and after it, a lost reply and
             a rejection. A conflict and a cancellation of the reconcile are others.
         masks: Fields that may differ in the final state, beside uids, resource versions and times: `status.attempts`.
+        roles: Roles and bindings with whose rights the operator reconciles, as for `operator_cluster`; None for all
+            rights. `make_cluster` has to return an `EmbeddedCluster(authorization=True)` then.
         max_reconciles: Number of reconciles after which a run that still writes is aborted.
 
     Returns:
@@ -133,7 +139,7 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
 
     Raises:
         ConfigError: If the undisturbed run sends no write, or still writes after `max_reconciles`, or an operator with
-            a lifespan is passed as it is.
+            a lifespan is passed as it is, or the cluster cannot evaluate the roles.
 
     Example:
         >>> import asyncio
@@ -161,7 +167,7 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
         clock = clock or VirtualClock()
         reconcile = partial(_reconcile_owners, reconcile, clock)
     operator = _Operator(reconcile, others, clock, max_reconciles)
-    undisturbed = SimulatedCluster(await make_cluster())
+    undisturbed = await _simulated(await make_cluster(), roles)
     unrest = await operator.run(undisturbed)
     if unrest:
         raise ConfigError(f"the undisturbed run is {unrest}")
@@ -172,7 +178,7 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
     rows = []
     for number, write in enumerate(undisturbed.writes, 1):
         for disturbance in disturbances:
-            simulation = SimulatedCluster(await make_cluster())
+            simulation = await _simulated(await make_cluster(), roles)
             unrest = await operator.run(simulation, disturbance, number)
             problems = (
                 [unrest]
@@ -183,6 +189,17 @@ async def crash_at_each_write(  # noqa: PLR0913 (settings, each with a default)
                 problems += _outside(wanted, external(simulation.cluster))
             rows.append(DisturbedWrite(disturbance=disturbance, number=number, write=write, problems=tuple(problems)))
     return DisturbanceReport(writes=tuple(undisturbed.writes), rows=tuple(rows))
+
+
+async def _simulated(cluster: Cluster, roles: Sequence[Manifest] | None) -> SimulatedCluster:
+    if roles is None:
+        return SimulatedCluster(cluster)
+    if not isinstance(cluster, EmbeddedCluster):
+        raise ConfigError(
+            f"roles: make_cluster returned a {type(cluster).__name__}, which cannot evaluate them; "
+            "return an EmbeddedCluster(authorization=True)"
+        )
+    return SimulatedCluster(cluster, operator_cluster=await operator_cluster(cluster, roles))
 
 
 @dataclass(frozen=True, slots=True)

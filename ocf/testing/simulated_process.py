@@ -75,13 +75,16 @@ class SimulatedCluster:
     """A cluster and the writes of an operator to it.
 
     Args:
+        cluster: The cluster of an administrator.
         writes: The writes that the operator sent, or was about to send, in order.
+        operator_cluster: The cluster with the rights of the operator; None for those of an administrator.
     """
 
     cluster: Cluster
     writes: list[Request] = field(default_factory=list)
     creates: Counter[str] = field(default_factory=Counter)
     deletes: Counter[str] = field(default_factory=Counter)
+    operator_cluster: Cluster | None = None
 
 
 class SimulatedProcess(InterceptingCluster):
@@ -96,7 +99,7 @@ class SimulatedProcess(InterceptingCluster):
     """
 
     def __init__(self, simulation: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:
-        super().__init__(simulation.cluster, apply_cache=ApplyCache())
+        super().__init__(simulation.operator_cluster or simulation.cluster, apply_cache=ApplyCache())
         self._simulation = simulation
         self._disturbance = disturbance
         self._number = number
@@ -161,7 +164,8 @@ class SimulatedProcess(InterceptingCluster):
 
     async def _live(self, request: Request) -> Manifest | None:
         try:
-            return await self._inner.get(key_of(request))
+            # The count is no request of the operator, which may lack the right to read.
+            return await self._simulation.cluster.get(key_of(request))
         except NotFoundError:
             return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -18,15 +18,22 @@ from ocf import component
 from ocf.cluster import Cluster, ServiceAccount
 from ocf.cluster.cache import CachedCluster
 from ocf.component import Component
-from ocf.errors import ConfigError, ForbiddenError
+from ocf.errors import AlreadyExistsError, ConfigError, ForbiddenError, ReconcileError
 from ocf.feature import BooleanGate
-from ocf.objects import Manifest, load_document
+from ocf.objects import Manifest, ObjectKey, load_document
 from ocf.objects.documents import dump_document, load_documents
 from ocf.primitives import configmap, deployment, role, rolebinding
 from ocf.runtime.crds import CamelModel, CustomResource
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, running
 from ocf.runtime.rbac import PolicyRule, roles
-from ocf.testing import OwnerEnv, VirtualClock, operator_cluster, run_in_virtual_time
+from ocf.testing import (
+    OwnerEnv,
+    RecordingCluster,
+    VirtualClock,
+    crash_at_each_write,
+    operator_cluster,
+    run_in_virtual_time,
+)
 from ocf_server import EmbeddedCluster
 
 pytest_plugins = ["pytester"]
@@ -192,6 +199,85 @@ def test_a_running_operator_without_its_lease_is_refused() -> None:
         return [request.kind for request in cluster.requests if request.code == 403]
 
     assert set(run_in_virtual_time(run())) == {"Lease"}
+
+
+async def begun() -> EmbeddedCluster:
+    cluster = EmbeddedCluster(authorization=True, namespaces=["town"])
+    for manifest in (Shop.definition(), SHOP):
+        await cluster.create(manifest, field_manager="user")
+    return cluster
+
+
+async def test_the_crash_matrix_runs_an_operator_under_its_role() -> None:
+    # Without controllers, a Deployment is found as being created by one run and as being updated by another one.
+    found = await crash_at_each_write(begun, OPERATOR, roles=granted(), masks=["status.conditions"])
+    found.assert_same()
+    assert {write.kind for write in found.writes} == {"ConfigMap", "Deployment", "Role", "RoleBinding", "Shop"}
+
+
+async def test_a_component_of_the_crash_matrix_acts_with_the_rights_of_its_account() -> None:
+    async def with_deployer() -> EmbeddedCluster:
+        cluster = await begun()
+        for manifest in roles(
+            [PolicyRule("", "configmaps", verb) for verb in WRITES | READS],
+            name="deployer",
+            account=DEPLOYER,
+            namespaces=["town"],
+        ):
+            await cluster.create(manifest, field_manager="test")
+        return cluster
+
+    rules = ACTING.policy_rules([of_another(Shop.model_validate(SHOP))])
+    needed = roles(rules, name="shops", account=ACCOUNT)
+    (await crash_at_each_write(with_deployer, ACTING, roles=needed)).assert_same()
+    without = roles({one for one in rules if one.verb != "impersonate"}, name="shops", account=ACCOUNT)
+    with pytest.raises(Exception, match="impersonate"):
+        await crash_at_each_write(with_deployer, ACTING, roles=without)
+
+
+async def test_a_right_that_the_undisturbed_run_lacks_is_named() -> None:
+    lacking = RULES - {PolicyRule("apps", "deployments", "patch")}
+    with pytest.raises(ReconcileError, match='cannot patch resource "deployments"'):
+        await crash_at_each_write(begun, OPERATOR, roles=granted(lacking))
+
+
+@pytest.mark.parametrize(("verbs", "different"), [(["create"], True), (["create", "get"], False)])
+async def test_a_right_that_only_the_process_after_a_crash_needs_is_missed(
+    verbs: list[str], *, different: bool
+) -> None:
+    log: Manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "log", "namespace": "town"}}
+    made: set[Cluster] = set()
+
+    async def reconcile(cluster: Cluster) -> None:
+        if cluster in made:
+            return
+        try:
+            await cluster.create(log, field_manager="shops")
+        except AlreadyExistsError:
+            await cluster.get(ObjectKey.of(log))
+        made.add(cluster)
+
+    needed = roles([PolicyRule("", "configmaps", verb) for verb in verbs], name="shops", account=ACCOUNT)
+    found = await crash_at_each_write(begun, reconcile, roles=needed)
+    assert bool(found.different) is different
+    assert different is any('cannot get resource "configmaps"' in str(row.problems) for row in found.different)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [
+        (EmbeddedCluster, r"EmbeddedCluster\(authorization=True\)"),
+        (lambda: RecordingCluster(EmbeddedCluster(authorization=True)), "returned a RecordingCluster"),
+    ],
+)
+async def test_a_crash_matrix_that_cannot_evaluate_roles_is_an_error(
+    cluster: Callable[[], Cluster], problem: str
+) -> None:
+    async def make() -> Cluster:
+        return cluster()
+
+    with pytest.raises(ConfigError, match=problem):
+        await crash_at_each_write(make, OPERATOR, roles=granted())
 
 
 async def test_a_cluster_that_authorizes_nothing_is_an_error() -> None:

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from click.testing import CliRunner
 
 from examples.jobset.model import JobSet
 from examples.jobset.operator import operator
-from ocf.cluster import Cluster, DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, Subresource
+from ocf.cli.app import app
+from ocf.cluster import (
+    Cluster,
+    DeleteOptions,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    Propagation,
+    ServiceAccount,
+    Subresource,
+)
 from ocf.concepts import SystemClock
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.documents import dump_document, load_documents
 from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing.envtest import ControlPlane
 from ocf_server import EmbeddedCluster
 from tests.examples.memcached.env import served
-from tests.support import eventually
+from tests.support import eventually, until_granted
 
 POD: Final = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
 TEMPLATE: Final = {"spec": {"template": {"spec": POD}}}
 NAMES: Final = ["set-body-0", "set-body-1", "set-head-0"]
 OPTIONS: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
 STATUS: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="job", subresource=Subresource.STATUS)
+ACCOUNT: Final = ServiceAccount(operator.name, operator.name)
 START: Final = "2026-01-01T00:00:00Z"
 
 
@@ -91,9 +106,10 @@ class Env:
 
 @asynccontextmanager
 async def on_embedded() -> AsyncIterator[Env]:
-    cluster = EmbeddedCluster(namespaces=["lab"])
+    cluster = EmbeddedCluster(namespaces=["lab"], authorization=True)
     await cluster.apply(JobSet.definition(), field_manager="user")
     yield Env(cluster, "lab")
+    assert [request for request in cluster.requests if request.code == 403] == []
 
 
 @asynccontextmanager
@@ -105,13 +121,37 @@ async def on_real(plane: ControlPlane) -> AsyncIterator[Env]:
             yield Env(cluster, namespace)
 
 
+async def grant(env: Env, folder: Path, options: ManagerOptions) -> None:
+    """Apply the roles that `ocf manifests` generates for the namespace."""
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    sample: Manifest = {"apiVersion": JobSet.api_version, "kind": JobSet.kind, "metadata": {"name": "set"}}
+    sample["metadata"]["namespace"] = env.namespace
+    sample["spec"] = {
+        "replicatedJobs": [{"name": "head", "template": TEMPLATE}],
+        "volumeClaimPolicies": [{"templates": [claim]}],
+    }
+    (folder / "jobset.yaml").write_text(dump_document(sample), encoding="utf-8")
+    words = ["manifests", "examples.jobset", "--directory", str(folder / "deploy")]
+    words += ["--owner", str(folder / "jobset.yaml"), "--watch-namespace", env.namespace]
+    result = await asyncio.to_thread(CliRunner().invoke, app, words)
+    assert result.exit_code == 0, result.output
+    written = (folder / "deploy" / "base" / "roles.yaml").read_text(encoding="utf-8")
+    granted = [one for one in load_documents(written) if one["metadata"]["namespace"] == env.namespace]
+    for manifest in granted:
+        await env.cluster.create(manifest, field_manager="user")
+    rules = operator.policy_rules([]) | options.policy_rules(operator)
+    known = {one for one in rules if one.namespaced and one.verb == "list"}
+    await until_granted(env.cluster, ACCOUNT.username, known, namespace=env.namespace)
+
+
 @pytest.fixture(params=["embedded", "envtest"])
-async def env(request: pytest.FixtureRequest) -> AsyncIterator[Env]:
-    """Return a cluster on which the operator runs."""
+async def env(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Env]:
+    """Return a cluster on which the operator runs with the rights of its role."""
     place = on_embedded() if request.param == "embedded" else on_real(request.getfixturevalue("envtest_plane"))
     async with place as found:
         options = ManagerOptions(listen=None, clock=SystemClock(), namespaces=[found.namespace])
-        async with running(found.cluster, operator, options=options):
+        await grant(found, tmp_path, options)
+        async with running(found.cluster.acting_as(ACCOUNT), operator, options=options):
             yield found
 
 

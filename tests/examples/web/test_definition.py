@@ -16,10 +16,12 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
-from ocf.testing import LoopClock, VirtualClock, assert_quiet, run_in_virtual_time
+from ocf.runtime.rbac import roles
+from ocf.testing import LoopClock, VirtualClock, assert_quiet, operator_cluster, run_in_virtual_time
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.binaries import Programs
 from ocf_server import EmbeddedCluster
+from tests.support import until_granted
 
 CHECKOUT: Final = Path(__file__).parents[3]
 
@@ -38,6 +40,9 @@ async def real(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     async with await plane.cluster() as cluster:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": played.NAMESPACE}}
         await cluster.create(namespace, field_manager="user")
+        for manifest in played.granted(played.RULES):
+            await cluster.create(manifest, field_manager="user")
+        await until_granted(cluster, played.ACCOUNT.username, played.RULES, namespace=played.NAMESPACE)
         yield cluster
 
 
@@ -77,16 +82,19 @@ def test_the_operator_runs_and_sets_one_condition_for_all() -> None:
 
     async def ready() -> Manifest:
         clock = LoopClock()
-        cluster = EmbeddedCluster(namespaces=[played.NAMESPACE], now=clock.now)
+        cluster = EmbeddedCluster(namespaces=[played.NAMESPACE], now=clock.now, authorization=True)
         await cluster.create(Shop.definition(), field_manager="user")
         await played.give_password(cluster)
         options = ManagerOptions(listen=None, clock=clock)
-        async with running(cluster, operator, options=options):
+        rules = played.RULES | options.policy_rules(operator)
+        restricted = await operator_cluster(cluster, roles(rules, name=operator.name, account=played.ACCOUNT))
+        async with running(restricted, operator, options=options):
             await played.open_shop(cluster)
             for _ in range(3):
                 await asyncio.sleep(30)
                 await played.controllers(cluster)
             await asyncio.sleep(30)
+        assert [request for request in cluster.requests if request.code == 403] == []
         conditions = (await cluster.get(played.SHOP))["status"]["conditions"]
         return {each["type"]: each["reason"] for each in conditions}
 

@@ -15,8 +15,9 @@ from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propaga
 from ocf.component import reconciling
 from ocf.component.owner_deletion import cleanup_finalizer
 from ocf.component.status.results import Action
-from ocf.errors import InvalidError, NotFoundError
+from ocf.errors import ForbiddenError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.rbac import PolicyRule
 from ocf.testing import VirtualClock, assert_quiet, crash_at_each_write, lint_conditions
 from ocf.testing.conditions import ConditionFinding, ConditionRule
 from ocf_server import EmbeddedCluster
@@ -101,6 +102,23 @@ class TestCreation:
 
     async def test_both_components_become_healthy(self, clock: VirtualClock) -> None:
         assert await conditions(await played.healthy_cluster(clock)) == ALL_HEALTHY
+
+
+ROLE: Final = sorted(
+    # One reconcile at a time neither watches nor lists, posts no events, and deletes nothing in this test.
+    rule
+    for rule in played.RULES
+    if rule.verb not in {"list", "watch", "delete"} and rule.group != "events.k8s.io"
+)
+
+
+@pytest.mark.parametrize("missing", ROLE, ids=lambda rule: f"{rule.verb} {rule.resource}")
+async def test_without_one_of_its_rights_the_operator_fails(missing: PolicyRule, clock: VirtualClock) -> None:
+    cluster = await played.new_cluster(clock, exporter=True, rules=played.RULES - {missing})
+    await played.give_password(cluster)
+    with pytest.raises(ForbiddenError) as caught:
+        await played.reconcile_until_in_sync(cluster, clock)
+    assert f'cannot {missing.verb} resource "{missing.resource}"' in caught.value.message
 
 
 class TestData:
