@@ -17,6 +17,7 @@ error of the library as its cause.
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import time
@@ -37,7 +38,7 @@ from ocf.cluster.client.credentials import Credential, credentials_for
 from ocf.cluster.client.paths import bad_request
 from ocf.cluster.client.proxy import environment_proxy
 from ocf.cluster.client.requests import HttpRequest, request_span, response_attributes
-from ocf.cluster.client.responses import answer_error, read_object
+from ocf.cluster.client.responses import answer_error, read_object, read_warnings
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.tls import TlsContexts
 from ocf.cluster.request_purpose import Purpose, current_purpose
@@ -55,6 +56,11 @@ MAX_REQUESTS: Final = 100
 
 As many as kube-apiserver 1.36 allows on the one connection of a client with HTTP/2, such as client-go.
 """
+
+_log: Final = logging.getLogger(__name__)
+
+_MAX_WARNINGS: Final = 1000
+"""Texts of warnings that a connection remembers; some contain names of objects."""
 
 _OK: Final = range(200, 300)
 _REDIRECT: Final = range(300, 400)
@@ -107,6 +113,7 @@ class Connection:
         self._closed = False
         self._streams: set[Stream] = set()
         self._slots: defaultdict[Purpose, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(MAX_REQUESTS))
+        self._warned: dict[str, None] = {}
         self._timeout = timeout
         self._idle_timeout = idle_timeout
 
@@ -198,6 +205,7 @@ class Connection:
             # before.
             raise bad_request(f"{request}: cannot be sent: the credentials are not a valid header") from error
         annotate_span(response_attributes, answer.status)
+        self._log_warnings(request, answer)
         if answer.status in _OK:
             return answer
         if answer.status == _UNAUTHORIZED:
@@ -208,6 +216,15 @@ class Connection:
             body = await _body(answer, _MAX_ERROR_BYTES, request_line=str(request))
             refusal = answer_error(answer.status, answer.headers, body, request_line=str(request))
             raise as_impersonation_error(refusal, request.user or self._config.impersonate)
+
+    def _log_warnings(self, request: HttpRequest, answer: aiohttp.ClientResponse) -> None:
+        """Log what the API server warns of, each text once: it warns in every answer."""
+        for text in read_warnings(answer.headers.getall("Warning", ())):
+            if text not in self._warned:
+                if len(self._warned) >= _MAX_WARNINGS:
+                    del self._warned[next(iter(self._warned))]
+                self._warned[text] = None
+                _log.warning("the API server warns: %s (%s)", text, request)
 
     async def _credential(self, request: HttpRequest) -> Credential:
         try:

@@ -7,7 +7,8 @@ a proxy, a load balancer or an aggregated server; it may contain anything, so no
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ __all__ = [
     "read_event",
     "read_list",
     "read_object",
+    "read_warnings",
     "status_error",
 ]
 
@@ -35,6 +37,30 @@ NO_STATUS_MESSAGE: Final = "without a Status that gives the reason"
 _NOT_FOUND = 404
 _SUBJECT: Final = ("name", "group", "kind", "uid")
 _EVENT_TYPES: Final[Mapping[str, EventType]] = EventType.__members__
+
+
+# RFC 7234, section 5.5: code, agent, text in quotes, and a date that API servers never send; several in one header are
+# separated by commas. Others than 299 are of proxies.
+_WARNING: Final = re.compile(r'(?:^|,)\s*(\d{3}) \S+ "((?:[^"\\]|\\.)*)"')
+_OF_SERVER: Final = "299"
+_ESCAPED: Final = re.compile(r"\\(.)")
+
+
+def read_warnings(headers: Iterable[str]) -> Iterator[str]:
+    r"""Yield the warnings of an API server; what is not a warning is left out.
+
+    Args:
+        headers: The values of the `Warning` headers of an answer.
+
+    Example:
+        >>> [*read_warnings([r'299 - "unknown field \"spec.x\"", 299 - "deprecated"', "garbage"])]
+        ['unknown field "spec.x"', 'deprecated']
+    """
+    for header in headers:
+        for code, quoted in _WARNING.findall(header):
+            text = "".join(filter(str.isprintable, _ESCAPED.sub(r"\1", quoted)))
+            if code == _OF_SERVER and text:
+                yield text
 
 
 class UnknownPathError(NoKindMatchError):
