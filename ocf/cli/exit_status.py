@@ -27,6 +27,7 @@ FOUND_BY: Final[Mapping[str, str]] = {
     "default": "the API server would reject an object",
     "simulate": "an expression of --fail-if holds",
     "tune": "no settings meet the requirements",
+    "nodegroups": "with try: a pod does not run at the end",
     "diff": "the next reconcile would change something, or would stop early",
     "manifests": "with --check: a file is not current",
 }

@@ -13,8 +13,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import click
+from click.exceptions import Exit
 
 from ocf.cli.command import Command, OneOf
+from ocf.cli.exit_status import FOUND
 from ocf.cli.nodegroups.providers import (
     MOUNTED_CREDENTIALS,
     MOUNTED_TYPES,
@@ -46,6 +48,7 @@ class NodeGroupAction(StrEnum):
 
     PLAN = "plan"
     EXPLAIN = "explain"
+    TRY = "try"
     RUN = "run"
     MANIFESTS = "manifests"
 
@@ -59,13 +62,20 @@ class PlanOutput(StrEnum):
 
 @click.command(cls=Command)
 @click.argument(
-    "action", type=OneOf(NodeGroupAction), metavar="ACTION", help="Print the plan, with reasons, run it, or install it."
+    "action",
+    type=OneOf(NodeGroupAction),
+    metavar="ACTION",
+    help="Print the plan, with reasons, try it without a cluster, run it, or install it.",
 )
 @click.argument(
-    "files", nargs=-1, metavar="FILE...", help="For plan and explain: files with all objects; default: the cluster."
+    "files",
+    nargs=-1,
+    metavar="FILE...",
+    help="For plan and explain: files with all objects; default: the cluster. For try: files with groups and"
+    " workloads.",
 )
 @click.option("--provider", type=OneOf(ProviderName), default=ProviderName.KWOK, help="The provider of the machines.")
-@click.option("--types", default="", metavar="FILE", help="For kwok, and for plans: file with the instance types.")
+@click.option("--types", default="", metavar="FILE", help="For kwok, plans and try: file with the instance types.")
 @click.option(
     "--machine-namespace",
     default="default",
@@ -97,6 +107,10 @@ class PlanOutput(StrEnum):
     " VPSIE_CLIENT_ID and VPSIE_CLIENT_SECRET.",
 )
 @click.option("--dry-run", is_flag=True, help="For run: decide, and write nothing.")
+@click.option("length", "--for", default="1h", metavar="DURATION", help="For try: how much virtual time passes.")
+@click.option(
+    "--boot-time", default="45s", metavar="DURATION", help="For try: time until a machine that was ordered is a node."
+)
 @leader_elect_option
 @host_option
 @port_option
@@ -121,6 +135,8 @@ def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
     vpsie_url: str,
     credentials: str,
     dry_run: bool,
+    length: str,
+    boot_time: str,
     leader_elect: bool,
     host: str,
     port: int,
@@ -134,14 +150,21 @@ def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
     """Show what node groups would do now and why, or run their controller.
 
     The plan is computed from a cluster, or from files with its objects, and changes nothing. Instance types are those
-    of the provider, or of --types. Credentials of a provider are read from files or from the environment.
+    of the provider, or of --types. Credentials of a provider are read from files or from the environment. To try groups
+    needs no cluster and no provider: the controller runs in virtual time, in a simulated cloud.
 
     Example:
         ocf nodegroups explain cluster.yaml --types types.yaml
     """
+    if action is NodeGroupAction.TRY:
+        from ocf.cli.nodegroups.trial_report import print_trial
+
+        if not print_trial(files, types, length, boot_time, as_json=output is PlanOutput.JSON):
+            raise Exit(FOUND)
+        return
     plans = action in (NodeGroupAction.PLAN, NodeGroupAction.EXPLAIN)
     if files and not plans:
-        raise ConfigError(f"{action} takes no files, got {' '.join(files)}; plan and explain do")
+        raise ConfigError(f"{action} takes no files, got {' '.join(files)}; plan, explain and try do")
     if picture is not None:
         _check_picture(picture, action)
     if plans and types:

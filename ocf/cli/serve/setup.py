@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ocf.cli.command import Number, OneOf
-from ocf.cli.manifest_files import read_documents
+from ocf.cli.manifest_files import Document, read_documents
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "ServeOutput",
     "kubeconfig_of",
     "kubeconfig_option",
+    "load_documents",
     "load_files",
     "output_option",
     "port_option",
@@ -51,10 +52,14 @@ output_option = click.option(
 
 async def load_files(embedded: EmbeddedCluster, files: Iterable[Path], *, field_manager: str) -> None:
     """Apply the objects of files to an embedded cluster; an error names the file and the line of the object."""
+    await load_documents(embedded, list(read_documents(map(str, files))), field_manager=field_manager)
+
+
+async def load_documents(embedded: EmbeddedCluster, documents: Sequence[Document], *, field_manager: str) -> None:
+    """Apply the objects of documents, like `load_files`."""
     from ocf.cli.validate.places import find_place
     from ocf_server.http.preload import NotAppliedError, load_manifests
 
-    documents = list(read_documents(map(str, files)))
     for document in documents:
         if document.manifest is None:
             raise ConfigError(f"{document.file}: {document.problem}")

@@ -123,7 +123,7 @@ class GroupWriter:
             number += 1
         self._reporter.monitor.count("scale_up", group.name, amount=len(decided.add))
         types = ", ".join(sorted({new.template.instance_type for new in decided.add}))
-        self._reporter.event(group, "ScalingUp", f"add {len(decided.add)} nodes of type {types}")
+        self._reporter.event(group, "ScalingUp", f"add {_count(len(decided.add))} of type {types}")
 
     async def _create(self, manifest: Manifest) -> None:
         try:
@@ -131,6 +131,10 @@ class GroupWriter:
         except AlreadyExistsError:
             # An earlier reconcile of the same second created it, and did not see the answer.
             return
+
+
+def _count(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes} nodes"
 
 
 def _node_manifest(group: GroupObject, spec: VPSieNodeSpec, name: str) -> Manifest:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from ocf.controllers.nodegroup.texts import shortened
 from ocf.nodegroups.decide import ScalingDecision
@@ -11,7 +11,10 @@ from ocf.nodegroups.packing import NewNode, Unplaced
 from ocf.nodegroups.scale_down import CandidateOutcome, Verdict
 from ocf.nodegroups.scale_up import GroupScaleUp
 
-__all__ = ["GroupDecision", "Outcome", "decision_of"]
+__all__ = ["NOTHING", "GroupDecision", "Outcome", "decision_of"]
+
+NOTHING: Final = "nothing to do"
+"""The text of a decision of a group at rest."""
 
 Outcome = Literal["scale_up", "scale_down", "none"]
 """What a decision does to a group."""
@@ -77,7 +80,7 @@ class GroupDecision:
             # Reasons explain what is wanted; alone they would look like a problem of a group at rest.
             parts += [each for each in self.scale_up.reasons if not any(each in part for part in parts)]
         parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
-        return parts or ["nothing to do"]
+        return parts or [NOTHING]
 
     def _why(self) -> str:
         if self.replaced:

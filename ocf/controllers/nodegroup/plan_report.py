@@ -8,7 +8,10 @@ from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.nodegroups.scale_down import CandidateOutcome, Verdict
 
-__all__ = ["REMEDIES", "outcome_text", "plan_json", "plan_lines", "pod_lines"]
+__all__ = ["NEW_NODE", "REMEDIES", "outcome_text", "plan_json", "plan_lines", "pod_lines", "pod_texts"]
+
+NEW_NODE: Final = " (a new node)"
+"""The end of the text of a pod that goes to a node that the plan adds."""
 
 REMEDIES: Final = {
     "unknown": "correct the fields that are named in the problems of the plan",
@@ -104,12 +107,17 @@ def plan_json(view: ClusterView, plan: NodeGroupPlan) -> dict[str, Any]:
 
 def pod_lines(plan: NodeGroupPlan) -> Iterator[str]:
     """Yield for each pending pod where it goes, or why it goes nowhere."""
+    return (f"pod {key}: {text}" for key, text in pod_texts(plan))
+
+
+def pod_texts(plan: NodeGroupPlan) -> Iterator[tuple[str, str]]:
+    """Yield the key of each pending pod, and where it goes, or why it goes nowhere."""
     for key, node in sorted(_placements(plan).items()):
-        new = "" if node in plan.snapshot.nodes else " (a new node)"
-        yield f"pod {key}: goes to {node}{new}"
+        new = "" if node in plan.snapshot.nodes else NEW_NODE
+        yield key, f"goes to {node}{new}"
     for each in plan.decision.scale_up.unplaced:
         for pod in each.pods:
-            yield f"pod {pod.key}: {'never fits' if each.never else 'has no place'}: {each.reason}"
+            yield pod.key, f"{'never fits' if each.never else 'has no place'}: {each.reason}"
 
 
 def _placements(plan: NodeGroupPlan) -> dict[str, str]:

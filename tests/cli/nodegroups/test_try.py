@@ -1,0 +1,256 @@
+"""`ocf nodegroups try`: a group and workloads in virtual time, without a cluster and without a cloud.
+
+Users of other autoscalers ask for it: https://github.com/kubernetes/autoscaler/issues/1377 (what would be removed,
+without a disruption) and https://github.com/kubernetes-sigs/kube-scheduler-simulator/issues/198.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ocf.cli.app import app
+from tests.cli.page_commands import run_commands
+
+PAGE: Final = Path(__file__).parents[3] / "docs" / "nodes" / "nodegroup-controller.md"
+API: Final = "autoscaling.ocf.dev/v1alpha1"
+TYPES: Final = [
+    {"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]},
+    {"name": "large", "allocatable": {"cpu": "8", "memory": "32Gi"}, "offerings": [{"zone": "fra", "price": 0.09}]},
+]
+
+
+def group(**spec: Any) -> dict[str, Any]:
+    settings = {"minNodes": 0, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small", "large"], **spec}
+    return {"apiVersion": API, "kind": "NodeGroup", "metadata": {"name": "workers"}, "spec": settings}
+
+
+def template(cpu: str, **annotations: str) -> dict[str, Any]:
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    metadata = {"labels": {"app": "web"}, "annotations": {f"ocf.dev/{k}": v for k, v in annotations.items()}}
+    return {"metadata": metadata, "spec": {"containers": [container]}}
+
+
+def workload(kind: str, cpu: str, name: str = "web", **spec: Any) -> dict[str, Any]:
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"selector": selector, "template": template(cpu), **spec},
+    }
+
+
+def job(cpu: str, after: str) -> dict[str, Any]:
+    found = template(cpu, **{"finish-after": after})
+    found["spec"]["restartPolicy"] = "Never"
+    metadata = {"name": "report", "namespace": "shop"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": found}}
+
+
+def pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template(cpu)["spec"], **spec}}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("types.json").write_text(json.dumps(TYPES), encoding="utf-8")
+
+
+def ask(objects: Sequence[dict[str, Any]], *options: str) -> Result:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
+    Path("objects.json").write_text(text, encoding="utf-8")
+    return CliRunner().invoke(app, ["nodegroups", "try", "objects.json", "--types=types.json", *options])
+
+
+def found(objects: Sequence[dict[str, Any]], *options: str) -> tuple[int, dict[str, Any]]:
+    """Return the exit status and the answer in JSON."""
+    done = ask(objects, "--output=json", *options)
+    assert not isinstance(done.exception, Exception), done.exception
+    return done.exit_code, json.loads(done.stdout)
+
+
+def texts(answer: dict[str, Any], kind: str) -> list[str]:
+    return [step["text"] for step in answer["steps"] if step["object"].startswith(f"{kind} ")]
+
+
+def test_the_commands_of_the_page_print_the_output_shown() -> None:
+    assert run_commands(PAGE.read_text(encoding="utf-8")) == 1
+
+
+@pytest.mark.parametrize(
+    ("objects", "status", "types", "reasons"),
+    [
+        pytest.param([workload("Deployment", "1", replicas=3)], 0, ["small", "small"], [], id="deployment"),
+        pytest.param([workload("StatefulSet", "3", replicas=1)], 0, ["large"], [], id="statefulset"),
+        pytest.param(
+            # A pod of 1.5 CPU would fit on a small node without the DaemonSet.
+            [workload("DaemonSet", "1", name="agent"), pod("web-0", "1500m")],
+            0,
+            ["large"],
+            [],
+            id="daemon sets count",
+        ),
+        pytest.param(
+            [pod("web-0", "1"), pod("giant", "64")],
+            1,
+            ["small"],
+            ["never fits: Insufficient cpu on small; Insufficient cpu on large"],
+            id="a pod that fits no type",
+        ),
+        pytest.param(
+            [pod(f"web-{number}", "2") for number in range(3)],
+            1,
+            ["small", "small"],
+            ["has no place: the limit of nodes is reached"],
+            id="the maximum",
+        ),
+        pytest.param(
+            [pod("web-0", "1", schedulingGates=[{"name": "example.com/quota"}])],
+            1,
+            [],
+            ["waits until its spec.schedulingGates are removed"],
+            id="a gate",
+        ),
+    ],
+)
+def test_pods_get_nodes_or_a_reason(
+    objects: list[dict[str, Any]], status: int, types: list[str], reasons: list[str]
+) -> None:
+    code, answer = found([group(maxNodes=2), *objects], "--for=5m")
+    assert sorted(each["instanceType"] for each in answer["nodes"]) == sorted(types)
+    assert [each["text"] for each in answer["pods"] if not each["runs"]] == reasons
+    assert code == status
+
+
+def test_a_node_is_ordered_with_its_price_and_removed_when_nothing_runs_on_it() -> None:
+    code, answer = found([group(), job("1", "5m")], "--for=20m")
+    nodes = texts(answer, "node")
+    assert nodes[0].startswith("ordered: small in fra, 0.02 an hour, for shop/report-")
+    assert nodes[-1] == "gone"
+    assert any(text.startswith("event ScalingDown: remove node workers-") for text in texts(answer, "group"))
+    assert (code, answer["nodes"], answer["pricePerHour"]) == (0, [], 0)
+    # Ordered at the start, removed 10 minutes after the Job: a node of some 16 minutes.
+    assert answer["cost"] == pytest.approx(0.02 * 16 / 60, rel=0.05)
+
+
+def test_the_decision_is_that_of_a_plan() -> None:
+    objects = [group(), *(pod(f"web-{number}", "900m") for number in range(5))]
+    _, answer = found(objects, "--for=1m")
+    planned = CliRunner().invoke(app, ["nodegroups", "plan", "objects.json", "--types=types.json"]).stdout
+    decision = next(text for text in texts(answer, "group") if text.startswith("decision: "))
+    assert decision.removeprefix("decision: ") in planned
+
+
+def test_a_trial_can_be_repeated() -> None:
+    objects = [group(), workload("Deployment", "1", replicas=3), job("1", "5m")]
+    assert ask(objects).stdout == ask(objects).stdout
+
+
+def test_a_machine_takes_its_time_to_boot() -> None:
+    _, answer = found([group(), pod("web-0", "1")], "--boot-time=4m", "--for=10m")
+    runs = next(step for step in answer["steps"] if step["text"].startswith("runs on"))
+    assert 240 <= runs["at"] <= 245
+
+
+def test_what_keeps_a_node_is_an_event() -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    _, answer = found([group(), workload("Deployment", "500m", replicas=1), budget], "--for=30m")
+    blocked = [text for text in texts(answer, "group") if text.startswith("event ScaleDownBlocked")]
+    assert len(blocked) == 1
+    assert "the disruption budget shop/web allows no disruption (shop/web-" in blocked[0]
+
+
+def test_objects_of_an_export_that_follow_from_others_are_left_out() -> None:
+    deployment = workload("Deployment", "1", replicas=1)
+    deployment["metadata"] |= {"uid": "1", "resourceVersion": "7", "managedFields": []}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
+    replica_set = workload("ReplicaSet", "1", name="web-1")
+    replica_set["metadata"]["ownerReferences"] = [owner]
+    owned = pod("web-1-x", "1")
+    owned["metadata"]["ownerReferences"] = [{**owner, "kind": "ReplicaSet", "name": "web-1"}]
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "workers-1"}}
+    node["metadata"] = {"name": "workers-1", "labels": {"autoscaling.ocf.dev/node-group": "default.workers"}}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    done = ask([group(), deployment, replica_set, owned, node, service], "--for=5m", "--output=json")
+    assert done.stderr.splitlines() == [
+        "left out: objects that their controllers create: 1 Pod, 1 ReplicaSet",
+        "left out: objects of node groups, which start empty: 1 Node",
+        "left out: objects of kinds that have no part in it: 1 Service",
+    ]
+    assert (done.exit_code, len(json.loads(done.stdout)["pods"])) == (0, 1)
+
+
+ORPHAN: Final = pod("web-0", "1")
+ORPHAN["metadata"]["ownerReferences"] = [
+    {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+]
+
+
+@pytest.mark.parametrize(
+    ("objects", "options", "problem"),
+    [
+        pytest.param([pod("web-0", "1")], [], "objects.json: must contain an object of kind NodeGroup", id="no group"),
+        pytest.param(
+            [group(maxNode=3)],
+            [],
+            'spec.maxNode: unknown field, did you mean "maxNodes"?',
+            id="unknown field of a group",
+        ),
+        pytest.param([group(minNodes=-1)], [], "NodeGroup workers: spec.minNodes: ", id="invalid field of a group"),
+        pytest.param(
+            [group(), pod("web-0", "1x")],
+            [],
+            "Pod web-0: spec.containers[0].resources.requests.cpu: '1x' is not a quantity",
+            id="quantity of a pod",
+        ),
+        pytest.param(
+            [group(), workload("Deployment", "1x")],
+            [],
+            "Deployment web: spec.template.spec.containers[0].resources.requests.cpu: '1x' is not a quantity",
+            id="quantity of a template",
+        ),
+        pytest.param(
+            [group(), workload("Deployment", "1", replica=3)],
+            [],
+            ".spec.replica: field not declared",
+            id="unknown field",
+        ),
+        pytest.param(
+            [group(), ORPHAN],
+            [],
+            "Pod web-0: metadata.ownerReferences: its controller, ReplicaSet web, is not in the files",
+            id="a pod without its controller",
+        ),
+        pytest.param(
+            [group(), {"apiVersion": "v1", "kind": "Pod", "metadata": {}}], [], "metadata.name: must be a", id="no name"
+        ),
+        pytest.param([group()], ["--for=soon"], "--for: must be a duration like 1m30s, not 'soon'", id="no duration"),
+        pytest.param([group()], ["--for=0s"], "--for: must be more than 0, got 0s", id="no time"),
+        pytest.param([group()], ["--boot-time=x"], "--boot-time: must be a duration", id="no boot time"),
+        pytest.param([group()], ["--types="], "--types must name a file", id="no types"),
+        pytest.param([group()], ["--types=gone"], "--types: gone cannot be read", id="no file of types"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(objects: list[dict[str, Any]], options: list[str], problem: str) -> None:
+    done = ask(objects, *options)
+    assert done.exit_code == 2
+    assert problem in " ".join(done.stderr.split())
+    assert done.stdout == ""
+
+
+def test_files_are_needed() -> None:
+    done = CliRunner().invoke(app, ["nodegroups", "try", "--types=types.json"])
+    assert (done.exit_code, "try needs files with a NodeGroup" in done.stderr) == (2, True)
