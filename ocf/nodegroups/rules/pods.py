@@ -73,8 +73,16 @@ def is_system_pod(pod: SnapshotPod) -> bool:
 
 
 def budgets_of(pod: SnapshotPod, snapshot: ClusterSnapshot) -> Iterator[PodDisruptionBudget]:
-    """Yield the disruption budgets that select a pod."""
-    return (budget for budget in snapshot.budgets if budget.selects(pod))
+    """Yield the disruption budgets that the API server asks about the eviction of a pod.
+
+    It asks none about a pod that has not started, and not the only one of a pod that is not ready if that budget lets
+    such pods be evicted.
+    """
+    if pod.phase == "Pending":
+        return
+    found = [budget for budget in snapshot.budgets if budget.selects(pod)]
+    if len(found) > 1 or pod.ready or (found and found[0].counts_unready):
+        yield from found
 
 
 def check_pdbs(pods: Iterable[SnapshotPod], snapshot: ClusterSnapshot) -> tuple[SnapshotPod, str] | None:

@@ -29,6 +29,7 @@ class SnapshotPod:
         gated: Whether scheduling gates keep it back.
         local_volumes: The volumes whose content is lost when the pod leaves its node: `emptyDir` and `hostPath`.
         uid: Its uid; empty if it is not known.
+        ready: Whether its condition `Ready` is True.
     """
 
     name: str
@@ -41,6 +42,7 @@ class SnapshotPod:
     gated: bool = False
     local_volumes: tuple[str, ...] = ()
     uid: str = ""
+    ready: bool = True
 
     @property
     def namespace(self) -> str:
@@ -105,6 +107,10 @@ class SnapshotPod:
             gated=any(True for _ in spec.items("schedulingGates")),
             local_volumes=local,
             uid=pod.metadata.text("uid"),
+            ready=any(
+                each.text("type") == "Ready" and each.text("status") == "True"
+                for each in pod.status.items("conditions")
+            ),
         )
 
 

@@ -28,13 +28,16 @@ class PodDisruptionBudget:
 
     Args:
         selector: The selector of its pods; an empty one selects all pods of the namespace, a missing one none.
-        disruptions_allowed: `status.disruptionsAllowed`.
+        disruptions_allowed: `status.disruptionsAllowed`; 0 as long as the status is that of an earlier spec.
+        counts_unready: Whether the eviction of a pod that is not ready needs an allowed disruption, too. It needs none
+            with the policy `AlwaysAllow` for unhealthy pods, or if enough pods are healthy.
     """
 
     namespace: str = "default"
     name: str
     selector: LabelSelector
     disruptions_allowed: int = 0
+    counts_unready: bool = True
 
     @property
     def key(self) -> str:
@@ -52,11 +55,18 @@ class PodDisruptionBudget:
 
     @classmethod
     def _read(cls, budget: ObjectFields) -> "PodDisruptionBudget":
+        status = budget.status
+        # Both as the API server does, pkg/registry/core/pod/storage/eviction.go.
+        stale = status.integer("observedGeneration") < budget.metadata.integer("generation")
+        healthy = status.integer("currentHealthy") >= status.integer("desiredHealthy") > 0
+        always = budget.spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+        allowed = status.integer("disruptionsAllowed")
         return cls(
             namespace=budget.namespace,
             name=budget.name,
             selector=budget.spec.selector("selector"),
-            disruptions_allowed=budget.status.integer("disruptionsAllowed"),
+            disruptions_allowed=0 if stale else allowed,
+            counts_unready=not (always or healthy),
         )
 
     def selects(self, pod: SnapshotPod) -> bool:
