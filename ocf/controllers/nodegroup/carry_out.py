@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Final
 
 from ocf.cluster import Cluster
-from ocf.controllers.nodegroup.drains import begin
+from ocf.controllers.nodegroup.drains import begin, waiting_text
 from ocf.controllers.nodegroup.group_decision import GroupDecision
-from ocf.controllers.nodegroup.group_status import next_status, shortfall_text
+from ocf.controllers.nodegroup.group_status import GroupProgress, next_status, shortfall_text
 from ocf.controllers.nodegroup.model import NodeGroupSpec
 from ocf.controllers.nodegroup.node_model import PlacedPod, VPSieNodeSpec
 from ocf.controllers.nodegroup.objects import API_VERSION, FINALIZER, GroupObject, node_name
@@ -64,15 +64,14 @@ class GroupWriter:
             group = replace(group, manifest=await add_finalizer(self._cluster, group.manifest))
         await self._begin_drains(view, group, decided, now)
         messages = plan.messages[group.name]
-        status = next_status(
-            group,
-            spec,
-            decided,
+        nodes = view.nodes_of(group.name)
+        progress = GroupProgress(
             ready=plan.ready(group.name),
+            on_the_way=sum(node.booting for node in nodes) + plan.starting(group.name),
+            waiting=waiting_text(nodes),
             problem=problem,
-            messages=messages,
-            now=now,
         )
+        status = next_status(group, spec, decided, progress, messages=messages, now=now)
         await store_group_status(self._cluster, group, status)
         error = next((each for each in status.conditions or () if each.type == "Error"), None)
         if error is not None and error.reason == "InstanceTypeInvalid" and error not in (group.status.conditions or ()):
@@ -85,10 +84,11 @@ class GroupWriter:
         await self._add_nodes(view, group, spec, decided, now)
 
     async def _begin_drains(self, view: ClusterView, group: GroupObject, decided: GroupDecision, now: datetime) -> None:
+        if decided.removals:
+            self._reporter.monitor.count("scale_down", group.name)
         for outcome in decided.removals:
             node = view.node_names[outcome.node]
             await store_node_status(self._cluster, node, begin(node.status, now))
-            self._reporter.monitor.count("scale_down", group.name)
             self._reporter.event(group, "ScalingDown", f"remove node {outcome.node}: {outcome.reason}", node=node)
 
     def _report(self, group: GroupObject, decided: GroupDecision, messages: Mapping[str, str]) -> None:
@@ -103,6 +103,9 @@ class GroupWriter:
                 self._reporter.event(group, "ScaleUpFailed", shortfall_text([shortfall]))
         known = {(each.name, each.reason) for each in group.status.blocked or ()}
         for each in decided.blocked:
+            # Reported when the drain was given up.
+            if each.reason == "drain":
+                continue
             # Once for as long as the same rule blocks the node: the stored status has what was reported.
             if (each.node, each.reason) not in known:
                 monitor.count("scale_down_blocked", group.name, each.reason)
@@ -121,7 +124,7 @@ class GroupWriter:
                 number += 1
             await self._create(_node_manifest(group, wanted, node_name(group, now, number)))
             number += 1
-        self._reporter.monitor.count("scale_up", group.name, amount=len(decided.add))
+        self._reporter.monitor.count("scale_up", group.name)
         types = ", ".join(sorted({new.template.instance_type for new in decided.add}))
         self._reporter.event(group, "ScalingUp", f"add {_count(len(decided.add))} of type {types}")
 

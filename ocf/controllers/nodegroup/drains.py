@@ -2,29 +2,35 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster, Subresource
 from ocf.controllers.nodegroup.groups import to_group, to_group_status
 from ocf.controllers.nodegroup.lifecycle import NodeState
-from ocf.controllers.nodegroup.node_model import DrainStatus, VPSieNodeStatus
+from ocf.controllers.nodegroup.node_model import DrainBackoff, DrainStatus, VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
+from ocf.controllers.nodegroup.texts import shortened
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, delete_object, patch_node, store_node_status
 from ocf.errors import ApiError, NotFoundError, TooManyRequestsError
 from ocf.nodegroups import Blocked, ClusterSnapshot, Machine, MachineState, Removal, SafetyRule, next_step
 from ocf.nodegroups.drain import ActionKind, Drain, DrainAction, DrainPhase, DrainSettings, ObservedNode
 from ocf.nodegroups.rules import RULES, first_block, movable_pods
-from ocf.objects import Manifest
+from ocf.objects import Manifest, format_time
 from ocf.objects.durations import parse_duration
 
-__all__ = ["DrainSteps", "begin", "has_to_drain"]
+__all__ = ["DrainSteps", "begin", "drain_backoff_rule", "has_to_drain", "waiting_text"]
 
 _log: Final = logging.getLogger(__name__)
 # The default of `drainTimeout`, for a node whose group is gone.
 _TIMEOUT: Final = timedelta(minutes=10)
+_UNCORDONED: Final = Blocked("uncordoned", "the node was made schedulable again, but not by this controller")
+# A drain that fails costs evictions and time; most of its causes (a budget, a pod that never ends) last for hours.
+_FIRST_BACKOFF: Final = timedelta(minutes=15)
+_LONGEST_BACKOFF: Final = timedelta(hours=4)
 # The other rules are about the moment of the decision (see `DrainSteps.blocked`).
 _LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe_to_evict", "do_not_disrupt")
 
@@ -57,6 +63,45 @@ def has_to_drain(node: NodeObject, machine: Machine | None, state: NodeState) ->
     return not (node.ending and drain is not None and drain.phase in (DrainPhase.DELETE, DrainPhase.DONE))
 
 
+def drain_backoff_rule(view: ClusterView, now: datetime) -> SafetyRule:
+    """Return the rule that keeps nodes whose last drain was given up a while ago."""
+    kept = {
+        name: found
+        for name, node in view.node_names.items()
+        if (found := node.status.drain_backoff) is not None and now < min(found.until, now + _LONGEST_BACKOFF)
+    }
+
+    def check(removal: Removal) -> Blocked | None:
+        found = kept.get(removal.node.name)
+        if found is None:
+            return None
+        count = "its drain was" if found.failures == 1 else f"{found.failures} drains were"
+        text = f"{count} given up, and the next one begins after {format_time(found.until)}: {found.message}"
+        return Blocked("drain", text)
+
+    return SafetyRule("drain", check)
+
+
+def waiting_text(nodes: Sequence[NodeObject]) -> str:
+    """Return which pods the drains of nodes wait for, and since when; empty if they wait for none."""
+    found = [(node.node_name, node.status.drain) for node in nodes]
+    return "; ".join(
+        f"node {name} waits for pod {drain.pod} since {format_time(drain.waiting_since)}: {drain.message}"
+        for name, drain in found
+        if drain is not None and drain.pod and drain.waiting_since is not None
+    )
+
+
+def _backed_off(before: DrainBackoff | None, message: str, now: datetime) -> DrainBackoff:
+    """Return the backoff after a drain was given up."""
+    # One that was given up long ago had another cause.
+    recent = before is not None and now - min(before.until, now) < _LONGEST_BACKOFF
+    failures = before.failures + 1 if before is not None and recent else 1
+    # Limited before the multiplication, which overflows beyond some dozens of failures.
+    wait = min(_FIRST_BACKOFF * 2 ** min(failures - 1, 10), _LONGEST_BACKOFF)
+    return DrainBackoff(failures=failures, until=now + wait, message=shortened(message))
+
+
 class DrainSteps:
     """Takes one step in each drain."""
 
@@ -85,14 +130,18 @@ class DrainSteps:
         name = node.status.node_name
         manifest = view.index.by_name.get(name)
         group = view.groups.get(node.group)
-        drain = Drain(node=name, started=stored.started_at, phase=DrainPhase(stored.phase), message=stored.message)
+        drain = _to_drain(name, stored)
+        cordoned = bool(((manifest or {}).get("spec") or {}).get("unschedulable"))
+        blocked = self.blocked(snapshot, name, group, now)
+        if not cordoned and drain.phase in (DrainPhase.EVICT, DrainPhase.WAIT):
+            blocked = blocked or _UNCORDONED
         observed = ObservedNode(
             exists=manifest is not None,
-            cordoned=bool(((manifest or {}).get("spec") or {}).get("unschedulable")),
+            cordoned=cordoned,
             pods=snapshot.pods_on(name),
             refused=self._refused.get(node.uid, {}),
             # A user who deletes a node means it.
-            blocked=None if node.ending else self.blocked(snapshot, name, group, now),
+            blocked=None if node.ending else blocked,
         )
         step = next_step(drain, observed, now, DrainSettings(deadline=_deadline(group)))
         # A node that is being deleted cannot go back to work.
@@ -108,7 +157,7 @@ class DrainSteps:
     async def _force(self, node: NodeObject, drain: Drain, now: datetime) -> None:
         """End the drain of a node that is being deleted: its machine goes, with the pods that are left."""
         self._observe(node, drain, "timeout", now)
-        status = DrainStatus(started_at=drain.started, phase=DrainPhase.DELETE.value, message=drain.message)
+        status = _to_status(replace(drain, phase=DrainPhase.DELETE, pod="", waiting_since=None))
         await store_node_status(
             self._cluster, node, node.status.model_copy(update={"drain": status, "last_error": drain.message})
         )
@@ -117,17 +166,22 @@ class DrainSteps:
         before = node.status.drain
         if drain.phase is DrainPhase.GAVE_UP:
             message = before.message if before is not None and not drain.message else drain.message
-            back = {"drain": None, "phase": "Ready", "last_error": f"the drain was given up: {message}"}
+            back = {
+                "drain": None,
+                "phase": "Ready",
+                "drain_backoff": _backed_off(node.status.drain_backoff, message, now),
+                "last_error": f"the drain was given up: {message}",
+            }
             await store_node_status(self._cluster, node, node.status.model_copy(update=back))
             self._observe(node, drain, "timeout", now)
             self._reporter.monitor.count("scale_down_blocked", node.group, "drain")
             note = f"the drain of node {drain.node} was given up: {message}"
             self._reporter.event(group, "ScaleDownBlocked", note, node=node)
             return
+        status = _to_status(drain)
         # The message of an eviction may change with each answer, and is worth no write of its own.
-        if before is not None and before.phase == drain.phase.value and before.started_at == drain.started:
+        if before is not None and before.model_copy(update={"message": status.message}) == status:
             return
-        status = DrainStatus(started_at=drain.started, phase=drain.phase.value, message=drain.message)
         await store_node_status(
             self._cluster, node, node.status.model_copy(update={"phase": "Draining", "drain": status})
         )
@@ -205,6 +259,29 @@ class DrainSteps:
     def _observe(self, node: NodeObject, drain: Drain, result: str, now: datetime) -> None:
         seconds = (now - drain.started).total_seconds()
         self._reporter.monitor.observe("node_drain_duration_seconds", node.group, result, seconds=seconds)
+
+
+def _to_drain(name: str, stored: DrainStatus) -> Drain:
+    return Drain(
+        node=name,
+        started=stored.started_at,
+        phase=DrainPhase(stored.phase),
+        message=stored.message,
+        cordoned=stored.cordoned,
+        pod=stored.pod,
+        waiting_since=stored.waiting_since,
+    )
+
+
+def _to_status(drain: Drain) -> DrainStatus:
+    return DrainStatus(
+        started_at=drain.started,
+        phase=drain.phase.value,
+        message=drain.message,
+        cordoned=drain.cordoned,
+        pod=drain.pod,
+        waiting_since=drain.waiting_since,
+    )
 
 
 def _deadline(group: GroupObject | None) -> timedelta:

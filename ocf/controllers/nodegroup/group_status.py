@@ -1,6 +1,7 @@
 """Status of node groups: numbers, conditions, the last decision in a line, and what steers scaling; all of it pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -13,7 +14,15 @@ from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.scale_up import Shortfall
 from ocf.objects.conditions import transition_time
 
-__all__ = ["count_refusals", "failed_status", "invalid_status", "next_status", "problem_of", "shortfall_text"]
+__all__ = [
+    "GroupProgress",
+    "count_refusals",
+    "failed_status",
+    "invalid_status",
+    "next_status",
+    "problem_of",
+    "shortfall_text",
+]
 
 _True: Final = "True"
 
@@ -53,21 +62,36 @@ def _refused_at(status: GroupStatus, instance_type: str, zone: str) -> datetime 
     return next(found, None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupProgress:
+    """What was seen of a group apart from its decision.
+
+    Args:
+        ready: How many of its nodes are ready, and not on their way out.
+        on_the_way: How many of its nodes have never been ready, or are not set up yet.
+        waiting: Which pods its drains wait for, and since when; empty if they wait for none.
+        problem: Reason and message of what went wrong; None if nothing did.
+    """
+
+    ready: int
+    on_the_way: int = 0
+    waiting: str = ""
+    problem: tuple[str, str] | None = None
+
+
 def next_status(
     group: GroupObject,
     spec: NodeGroupSpec,
     decided: GroupDecision,
+    progress: GroupProgress,
     *,
-    ready: int,
-    problem: tuple[str, str] | None = None,
     messages: Mapping[str, str],
     now: datetime,
 ) -> NodeGroupStatus:
     """Return the status of a group after a decision, before it is carried out.
 
     Args:
-        ready: How many of its nodes are ready, and not on their way out.
-        problem: Reason and message of what went wrong apart from the decision; None if nothing did.
+        messages: Why instance types were refused since the last reconcile, by type.
     """
     after, stored = decided.after, group.status
     current = decided.scale_up.current - len(decided.removals)
@@ -80,7 +104,7 @@ def next_status(
             "current_nodes": current,
             # Nodes above the maximum, which a user has lowered, are still there, and not desired.
             "desired_nodes": min(max(desired, spec.min_nodes), spec.max_nodes),
-            "ready_nodes": ready,
+            "ready_nodes": progress.ready,
             "last_scale_up_time": after.last_scale_up,
             "last_scale_down_time": after.last_scale_down,
             "last_scale_time": after.last_scale,
@@ -96,7 +120,7 @@ def next_status(
             "observed_generation": group.generation,
         }
     )
-    return _with_conditions(group, base, _conditions(base, spec, decided, problem, now), now)
+    return _with_conditions(group, base, _conditions(base, spec, decided, progress, now), now)
 
 
 def invalid_status(group: GroupObject, now: datetime) -> NodeGroupStatus:
@@ -126,7 +150,7 @@ def _conditions(
     status: NodeGroupStatus,
     spec: NodeGroupSpec,
     decided: GroupDecision,
-    problem: tuple[str, str] | None,
+    progress: GroupProgress,
     now: datetime,
 ) -> dict[str, tuple[str, str, str]]:
     current, desired, ready = status.current_nodes, status.desired_nodes, status.ready_nodes
@@ -141,11 +165,13 @@ def _conditions(
         "AtMaxCapacity": _bound(current >= spec.max_nodes, "AtMaximumCapacity", "BelowMaximumCapacity"),
     }
     if decided.removals or decided.after.draining:
-        found["Scaling"] = (_True, "ScalingDown", "nodes are being removed")
-    if decided.add or ready < current or current < desired:
+        found["Scaling"] = (_True, "ScalingDown", shortened(progress.waiting or "nodes are being removed"))
+    # Nodes that were ready and are not any more are no nodes on their way.
+    if decided.add or current < desired or progress.on_the_way:
         found["Scaling"] = (_True, "ScalingUp", counted)
-    if problem:
-        found["Error"] = (_True, problem[0], shortened(problem[1]))
+    if progress.problem:
+        reason, message = progress.problem
+        found["Error"] = (_True, reason, shortened(message))
     elif decided.scale_up.problems:
         found["Error"] = (_True, "InstanceTypeInvalid", shortened("; ".join(decided.scale_up.problems)))
     elif refusals := [each for each in status.backoffs or () if now < each.until]:

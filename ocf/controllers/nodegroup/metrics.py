@@ -29,8 +29,8 @@ _Labels: TypeAlias = tuple[str, ...]
 
 _COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "scaling_decisions": ("How often there was a decision about a node group.", ("decision", "reason")),
-    "scale_up": ("How many nodes were requested.", ()),
-    "scale_down": ("How many nodes were removed because they were not needed.", ()),
+    "scale_up": ("How often nodes were added, one or several at once.", ()),
+    "scale_down": ("How often nodes were removed, one or several at once.", ()),
     "scale_down_blocked": ("How often a rule began to block the removal of a node.", ("reason",)),
 }
 _HISTOGRAMS: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[float, ...]]]] = {
@@ -71,10 +71,10 @@ class NodeGroupMonitor:
 
     Example:
         >>> monitor = NodeGroupMonitor()
-        >>> monitor.count("scale_up", "default/workers", amount=2)
+        >>> monitor.count("scale_up", "default/workers")
         >>> monitor.registry.get_sample_value(
         ...     "ocf_nodegroup_scale_up_total", {"namespace": "default", "nodegroup": "workers"})
-        2.0
+        1.0
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -85,17 +85,16 @@ class NodeGroupMonitor:
         self._lock = Lock()
         self.registry.register(self)
 
-    def count(self, counter: str, group: str, *labels: str, amount: int = 1) -> None:
-        """Add to a counter.
+    def count(self, counter: str, group: str, *labels: str) -> None:
+        """Add one to a counter.
 
         Args:
             counter: `scaling_decisions`, `scale_up`, `scale_down` or `scale_down_blocked`.
             group: The group, `default/workers`.
             labels: The values of the other labels of the counter.
-            amount: How much to add.
         """
         with self._lock:
-            self._counts[counter][*_split(group), *labels] += amount
+            self._counts[counter][*_split(group), *labels] += 1
 
     def observe(self, histogram: str, group: str, *labels: str, seconds: float) -> None:
         """Add a duration to a histogram.

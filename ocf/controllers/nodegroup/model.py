@@ -19,6 +19,7 @@ __all__ = [
     "GROUP",
     "BlockedNode",
     "Condition",
+    "Count",
     "Identifier",
     "InstanceTypeBackoff",
     "NodeGroup",
@@ -52,6 +53,8 @@ Duration = Annotated[str, Field(pattern=_DURATION, max_length=32), AfterValidato
 """A duration such as `90s` or `1h30m`; `ocf.objects.durations.parse_duration` reads it."""
 
 Count = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+"""A number of 32 bits."""
+
 Percent = Annotated[int, Field(ge=0, le=100, json_schema_extra={"format": "int32"})]
 Identifier = Annotated[str, Field(pattern=_IDENTIFIER, min_length=1, max_length=128)]
 

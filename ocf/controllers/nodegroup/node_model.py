@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from ocf.controllers.nodegroup.model import Identifier, Section, Time
+from ocf.controllers.nodegroup.model import Count, Identifier, Section, Time
 
-__all__ = ["DrainStatus", "Phase", "PlacedPod", "VPSieNode", "VPSieNodeSpec", "VPSieNodeStatus"]
+__all__ = ["DrainBackoff", "DrainStatus", "Phase", "PlacedPod", "VPSieNode", "VPSieNodeSpec", "VPSieNodeStatus"]
 
 Phase = Literal["Pending", "Provisioning", "Joining", "Ready", "Draining", "Terminating", "Failed"]
 """Phase of a node, in this order; any of them may become `Failed`, which ends in `Terminating`."""
@@ -41,6 +41,19 @@ class DrainStatus(Section):
         description="How far it is."
     )
     message: str = Field(default="", description="What it waits for.")
+    cordoned: bool = Field(
+        default=False, description="Whether the controller cordoned the Node; only then does it uncordon it."
+    )
+    pod: str = Field(default="", description="A pod that it waits for, as namespace and name.")
+    waiting_since: Time | None = Field(default=None, description="Since when it waits for this pod.")
+
+
+class DrainBackoff(Section):
+    """Drains of a node that were given up."""
+
+    failures: Count = Field(description="How many in a row.")
+    until: Time = Field(description="Until when the node is not drained again.")
+    message: str = Field(default="", description="Why the last one was given up.")
 
 
 class VPSieNodeStatus(Section):
@@ -65,6 +78,9 @@ class VPSieNodeStatus(Section):
     )
     failed_at: Time | None = Field(default=None, description="When it failed.")
     drain: DrainStatus | None = Field(default=None, description="Its drain; absent if it is not being drained.")
+    drain_backoff: DrainBackoff | None = Field(
+        default=None, description="Its drains that were given up; absent without any."
+    )
     terminating_at: Time | None = Field(default=None, description="When the deletion of its machine began.")
     last_error: str = Field(default="", description="The last failure.")
     observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})

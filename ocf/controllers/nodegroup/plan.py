@@ -1,15 +1,16 @@
 """Plan of a reconcile: the decision about all groups, from what was read; pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ocf.controllers.nodegroup.drains import drain_backoff_rule
 from ocf.controllers.nodegroup.group_decision import GroupDecision, decision_of
 from ocf.controllers.nodegroup.group_status import count_refusals
 from ocf.controllers.nodegroup.groups import to_group_status
 from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Removal, SafetyRule, decide
+from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Node, Removal, SafetyRule, decide
 from ocf.nodegroups.decide import ScalingDecision
 
 __all__ = ["NodeGroupPlan", "make_plan"]
@@ -37,10 +38,19 @@ class NodeGroupPlan:
         Args:
             group: The name of the group.
         """
-        draining = self.decision.statuses[group].draining
-        members = (self.snapshot.nodes[name] for name in self.decision.membership.nodes.get(group, ()))
-        away = draining | self.decision.starting
-        return sum(node.ready and not node.in_flight and node.name not in away for node in members)
+        away = self.decision.statuses[group].draining | self.decision.starting
+        return sum(node.ready and not node.in_flight and node.name not in away for node in self._members(group))
+
+    def starting(self, group: str) -> int:
+        """Return how many nodes of a group have joined and are not set up yet.
+
+        Args:
+            group: The name of the group.
+        """
+        return sum(node.name in self.decision.starting for node in self._members(group))
+
+    def _members(self, group: str) -> Iterator[Node]:
+        return (self.snapshot.nodes[name] for name in self.decision.membership.nodes.get(group, ()))
 
 
 def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequence[SafetyRule] = ()) -> NodeGroupPlan:
@@ -67,7 +77,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
         now=now,
         statuses=statuses,
         nominations=view.nominations(now),
-        rules=(_unmanaged(view), *rules),
+        rules=(_unmanaged(view), drain_backoff_rule(view, now), *rules),
     )
     return NodeGroupPlan(
         decision=decision,

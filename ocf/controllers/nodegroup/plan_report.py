@@ -26,6 +26,7 @@ REMEDIES: Final = {
     "safe_to_evict": 'remove the annotation safe-to-evict: "false" of the pod',
     "bare_pod": 'run it by a controller such as a Deployment, or annotate it with ocf.dev/safe-to-evict: "true"',
     "do_not_disrupt": "remove the annotation do-not-disrupt of the pod or of the node",
+    "drain": "remove what its last drain waited for, or delete the VPSieNode to drain it now",
     "unmanaged": "delete the Node yourself, or remove the label of the group from it",
 }
 """What would have to change, by the name of the rule."""

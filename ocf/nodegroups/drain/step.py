@@ -85,12 +85,18 @@ class Drain:
         started: When it began.
         phase: How far it is.
         message: Why it waits, or why it was given up.
+        cordoned: Whether the drain has marked the node unschedulable. It takes back no mark of a user.
+        pod: The key of a pod that it waits for; empty if it waits for none.
+        waiting_since: Since when it waits for this pod; None if it waits for none.
     """
 
     node: str
     started: datetime
     phase: DrainPhase = DrainPhase.CORDON
     message: str = ""
+    cordoned: bool = False
+    pod: str = ""
+    waiting_since: datetime | None = None
 
     @property
     def ended(self) -> bool:
@@ -163,24 +169,48 @@ def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: Dra
     why = _reason_to_give_up(observed, overdue=now >= deadline)
     if why:
         return _uncordon(replace(drain, phase=DrainPhase.UNCORDON, message=why), observed)
-    return _forward(drain, observed)
+    return _forward(drain, observed, now)
 
 
-def _forward(drain: Drain, observed: ObservedNode) -> DrainStep:
+def _forward(drain: Drain, observed: ObservedNode, now: datetime) -> DrainStep:
     """Return the next step towards the deletion of the node."""
     if not observed.cordoned:
-        return DrainStep(replace(drain, phase=DrainPhase.CORDON, message=""), (DrainAction(ActionKind.CORDON),))
+        # Noted before it is done: after a crash between the two, the mark of the node would look like that of a user.
+        cordoning = replace(drain, phase=DrainPhase.CORDON, message="", cordoned=True)
+        return DrainStep(cordoning, (DrainAction(ActionKind.CORDON),))
     moving, leaving = movable_pods(observed.pods), _leaving(observed)
     if moving:
         # Pods of low priority first: they make way for the others.
         keys = tuple(pod.key for pod in sorted(moving, key=lambda pod: (pod.priority, pod.key)))
-        message = _left(moving, observed.refused)
-        return DrainStep(
-            replace(drain, phase=DrainPhase.EVICT, message=message), (DrainAction(ActionKind.EVICT, keys),)
-        )
+        stuck = [pod.key for pod in moving if pod.key in observed.refused]
+        waiting = _waiting(drain, moving, stuck, observed.refused, now)
+        return DrainStep(replace(waiting, phase=DrainPhase.EVICT), (DrainAction(ActionKind.EVICT, keys),))
     if leaving:
-        return DrainStep(replace(drain, phase=DrainPhase.WAIT, message=_left(leaving, {})))
-    return DrainStep(replace(drain, phase=DrainPhase.DELETE, message=""), (DrainAction(ActionKind.DELETE),))
+        return DrainStep(
+            replace(_waiting(drain, leaving, [pod.key for pod in leaving], {}, now), phase=DrainPhase.WAIT)
+        )
+    done = replace(drain, phase=DrainPhase.DELETE, message="", pod="", waiting_since=None)
+    return DrainStep(done, (DrainAction(ActionKind.DELETE),))
+
+
+def _waiting(
+    drain: Drain, pods: tuple[SnapshotPod, ...], found: list[str], refused: Mapping[str, str], now: datetime
+) -> Drain:
+    """Return a drain that waits for pods, with one of them: the same one as before if it still waits for it.
+
+    Args:
+        found: The keys of pods that it is known to wait for: a first eviction may be all that they need.
+    """
+    keys = [pod.key for pod in pods]
+    pod = drain.pod if drain.pod in (found or keys) else next(iter(found), "")
+    since = (drain.waiting_since or now) if drain.pod == pod else now
+    return replace(
+        drain,
+        message=_left(len(pods), pod or keys[0], refused),
+        pod=pod,
+        # After the clock was set back, it would wait since the future.
+        waiting_since=min(since, now) if pod else None,
+    )
 
 
 def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
@@ -189,7 +219,9 @@ def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
     if observed.blocked is not None and moving:
         return f"{observed.blocked.reason}: {observed.blocked.message}"
     if overdue and (moving or leaving):
-        return f"the deadline is over; {_left(moving or leaving, observed.refused)}"
+        left = moving or leaving
+        pod = next((each.key for each in left if each.key in observed.refused), left[0].key)
+        return f"the deadline is over; {_left(len(left), pod, observed.refused)}"
     return ""
 
 
@@ -199,12 +231,12 @@ def _leaving(observed: ObservedNode) -> tuple[SnapshotPod, ...]:
 
 
 def _uncordon(drain: Drain, observed: ObservedNode) -> DrainStep:
-    if observed.cordoned:
+    if observed.cordoned and drain.cordoned:
         return DrainStep(drain, (DrainAction(ActionKind.UNCORDON),))
     return DrainStep(replace(drain, phase=DrainPhase.GAVE_UP))
 
 
-def _left(pods: tuple[SnapshotPod, ...], refused: Mapping[str, str]) -> str:
-    first = next((pod.key for pod in pods if pod.key in refused), pods[0].key)
-    why = f": {refused[first]}" if first in refused else ""
-    return f"{len(pods)} pods are left, among them {first}{why}"
+def _left(count: int, pod: str, refused: Mapping[str, str]) -> str:
+    """Return how many pods are left, one of them, and why the API server refused its eviction."""
+    why = f": {refused[pod]}" if pod in refused else ""
+    return f"{count} pods are left, among them {pod}{why}" if count > 1 else f"pod {pod} is left{why}"

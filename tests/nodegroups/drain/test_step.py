@@ -14,7 +14,7 @@ from ocf.nodegroups.snapshot import SnapshotPod
 from tests.nodegroups.groups import NOW
 from tests.nodegroups.manifests import pod
 
-START = Drain(node="n1", started=NOW)
+START = Drain(node="n1", started=NOW, cordoned=True)
 CORDONED = ObservedNode(cordoned=True)
 
 
@@ -73,6 +73,9 @@ GIVING_UP = replace(START, phase=DrainPhase.UNCORDON, message="why")
             [ActionKind.UNCORDON],
             id="blocked",
         ),
+        pytest.param(
+            step(replace(START, cordoned=False), minutes=10, pods=(a_pod(),)), DrainPhase.GAVE_UP, [], id="no own mark"
+        ),
         pytest.param(step(GIVING_UP, cordoned=True), DrainPhase.UNCORDON, [ActionKind.UNCORDON], id="uncordon again"),
         pytest.param(step(GIVING_UP, cordoned=False), DrainPhase.GAVE_UP, [], id="gave up"),
         pytest.param(
@@ -88,6 +91,44 @@ def test_the_next_step(found: DrainStep, phase: DrainPhase, actions: list[Action
 def test_pods_of_low_priority_are_evicted_first() -> None:
     found = step(pods=(a_pod("a", priority=5), a_pod("b"), a_pod("c")))
     assert found.actions[0].pods == ("default/b", "default/c", "default/a")
+
+
+@pytest.mark.parametrize("cordoned", [False, True])
+def test_a_drain_notes_its_mark_before_it_is_set(*, cordoned: bool) -> None:
+    """A node that is cordoned already was cordoned by another one.
+
+    https://github.com/NVIDIA/k8s-driver-manager/issues/212, https://github.com/SUSE/caasp-salt/pull/338
+    """
+    found = step(replace(START, cordoned=False), cordoned=cordoned, pods=(a_pod(),))
+    assert found.drain.cordoned is not cordoned
+
+
+def test_a_drain_names_a_pod_and_since_when_it_waits() -> None:
+    """https://github.com/aws/karpenter-provider-aws/issues/2829 and #5806 of it: a number of pods is not enough."""
+    first = step(pods=(a_pod("a"), a_pod("b"))).drain
+    # An eviction may be all that they need.
+    assert (first.pod, first.waiting_since) == ("", None)
+    # The one that the API server does not let go, as long as it does not.
+    refused = {"default/b": "violates the budget"}
+    second = step(first, minutes=2, pods=(a_pod("a"), a_pod("b")), refused=refused).drain
+    assert (second.pod, second.waiting_since) == ("default/b", NOW + timedelta(minutes=2))
+    third = step(second, minutes=3, pods=(a_pod("b"),), refused=refused).drain
+    assert (third.pod, third.waiting_since) == ("default/b", NOW + timedelta(minutes=2))
+    # Another process does not know the answers.
+    assert step(second, minutes=3, pods=(a_pod("b"),)).drain.waiting_since == NOW + timedelta(minutes=2)
+    assert third.message == "pod default/b is left: violates the budget"
+    # Its eviction was accepted, and it takes its time.
+    fourth = step(third, minutes=4, pods=(a_pod("b", leaving=True),)).drain
+    assert (fourth.pod, fourth.waiting_since) == ("default/b", NOW + timedelta(minutes=2))
+    last = step(fourth, minutes=5).drain
+    assert (last.phase, last.pod, last.waiting_since) == (DrainPhase.DELETE, "", None)
+
+
+def test_a_drain_that_waits_is_the_same_as_long_as_the_answers_are() -> None:
+    pods, refused = (a_pod("a"), a_pod("b")), {"default/a": "no", "default/b": "no"}
+    first = step(replace(START, pod="default/b", waiting_since=NOW), pods=pods, refused=refused).drain
+    assert (first.pod, first.waiting_since) == ("default/b", NOW)
+    assert step(first, minutes=2, pods=pods, refused=refused).drain == first
 
 
 def test_giving_up_says_why() -> None:

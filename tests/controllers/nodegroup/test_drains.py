@@ -1,0 +1,204 @@
+"""Drains of nodes: marks of users, pauses between drains, and what a drain shows while it waits."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ocf.objects import Manifest, ObjectKey, parse_time
+from tests.controllers.nodegroup.conftest import Env, run
+
+NODE = "VPSieNode"
+
+
+async def draining(env: Env, **spec: Any) -> str:
+    """Let two nodes come up, one of which is going to be drained; return its name, before its first step."""
+    await env.set_up(minNodes=1, offeringIDs=["small"], **spec)
+    await env.add_pod("web-0", cpu="900m")
+    await env.add_pod("big-0", cpu="1900m")
+    await env.tick(5)
+    await env.remove_pods("big-0")
+    await env.add_pod("web-1", cpu="900m")
+    await env.add_pod("web-2", cpu="900m")
+    await env.tick()
+    await env.remove_pods("web-2")
+    for _ in range(60):
+        await env.controller.reconcile()
+        found = [each for each in await env.objects(NODE) if each["status"]["phase"] == "Draining"]
+        if found:
+            return str(found[0]["metadata"]["name"])
+        await env.others()
+        env.clock.advance(timedelta(seconds=30))
+    raise AssertionError("no node is drained")
+
+
+async def cordon(env: Env, name: str, *, on: bool) -> None:
+    await env.merge_patch(ObjectKey("v1", "Node", name), {"spec": {"unschedulable": on or None}}, by="user")
+
+
+async def is_cordoned(env: Env, name: str) -> bool:
+    node = next(each for each in await env.objects("Node") if each["metadata"]["name"] == name)
+    return bool(node["spec"].get("unschedulable"))
+
+
+async def node_status(env: Env, name: str) -> Manifest:
+    found = next(each for each in await env.objects(NODE) if each["metadata"]["name"] == name)
+    status: Manifest = found["status"]
+    return status
+
+
+async def scaling(env: Env) -> Manifest:
+    conditions = (await env.status())["conditions"]
+    found: Manifest = next(each for each in conditions if each["type"] == "Scaling")
+    return found
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("by_user", [False, True])
+def test_a_drain_that_is_given_up_takes_back_its_own_mark_only(env: Env, *, by_user: bool, restarted: bool) -> None:
+    """https://github.com/kubernetes/kubernetes/issues/37592 and https://github.com/kubereboot/kured/issues/63."""
+
+    async def scenario() -> None:
+        name = await draining(env, scaleDownPolicy={"drainTimeout": "3m"})
+        await env.add_budget(0)
+        if by_user:
+            await cordon(env, name, on=True)
+        for _ in range(11):
+            await env.tick()
+            if restarted:
+                env.restart()
+        assert (await node_status(env, name))["phase"] == "Ready"
+        assert await is_cordoned(env, name) is by_user
+
+    run(scenario())
+
+
+def test_a_user_who_uncordons_a_node_ends_its_drain(env: Env) -> None:
+    """https://github.com/planetlabs/draino/issues/17."""
+
+    async def scenario() -> None:
+        name = await draining(env)
+        await env.add_budget(0)
+        await env.tick(3)
+        assert await is_cordoned(env, name)
+        await cordon(env, name, on=False)
+        await env.tick(2)
+        status = await node_status(env, name)
+        assert (status["phase"], await is_cordoned(env, name)) == ("Ready", False)
+        assert "the node was made schedulable again" in status["lastError"]
+        # Nor is it drained again at once.
+        await env.tick(20)
+        assert not await is_cordoned(env, name)
+
+    run(scenario())
+
+
+def test_a_node_that_a_user_deletes_is_drained_although_it_is_uncordoned(env: Env) -> None:
+    async def scenario() -> None:
+        await env.set_up()
+        await env.add_pod()
+        await env.tick(5)
+        (node,) = await env.objects(NODE)
+        await env.add_budget(0)
+        await env.cluster.delete(ObjectKey.of(node))
+        await env.tick(3)
+        await cordon(env, node["metadata"]["name"], on=False)
+        await env.tick(2)
+        assert await is_cordoned(env, node["metadata"]["name"])
+        assert len(await env.objects("Pod")) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_node_whose_drain_fails_is_drained_ever_more_rarely(env: Env, *, restarted: bool) -> None:
+    """As https://github.com/DataDog/draino/pull/36, for pods that never end.
+
+    https://github.com/kubernetes-sigs/karpenter/issues/2169
+    """
+
+    async def scenario() -> None:
+        name = await draining(env)
+        for other in {*await env.nodes()} - {name}:
+            protected = {"metadata": {"annotations": {"ocf.dev/protected": "true"}}}
+            await env.merge_patch(ObjectKey("v1", "Node", other), protected, by="user")
+        # Its pods never end, and its kubelet reports.
+        env.dead.add(name)
+        for _ in range(6 * 60):
+            await env.tick()
+            if restarted:
+                env.restart()
+        begun = [event for event in env.events.all if event.reason == "ScalingDown"]
+        given_up = [event for event in env.events.all if "was given up" in event.note]
+        # Each takes 10 minutes; the pauses are 15, 30 and 60 minutes. Without them there were 15.
+        assert [len(begun), len(given_up)] == [4, 4]
+        assert env.value("scale_down_blocked_total", reason="drain") == 4
+        status = await node_status(env, name)
+        backoff = status["drainBackoff"]
+        assert backoff["failures"] == 4
+        assert timedelta(hours=1) < parse_time(backoff["until"]) - env.clock.now() < timedelta(hours=2)
+        (blocked,) = [each for each in (await env.status())["blocked"] if each["name"] == name]
+        assert blocked["reason"] == "drain"
+        assert blocked["message"].startswith(
+            f"4 drains were given up, and the next one begins after {backoff['until']}: "
+        )
+
+    run(scenario())
+
+
+def test_a_drain_that_waits_names_the_pod_and_since_when_and_is_silent_otherwise(env: Env) -> None:
+    """https://github.com/aws/karpenter-provider-aws/issues/2829 (invisible) and #3002 of it (675 events)."""
+
+    async def scenario() -> None:
+        name = await draining(env)
+        await env.add_budget(0)
+        await env.tick(4)
+        drain = (await node_status(env, name))["drain"]
+        (pod,) = [each["metadata"]["name"] for each in await env.objects("Pod") if each["spec"]["nodeName"] == name]
+        assert drain["pod"] == f"shop/{pod}"
+        found = await scaling(env)
+        assert (found["status"], found["reason"]) == ("True", "ScalingDown")
+        assert found["message"].startswith(f"node {name} waits for pod shop/{pod} since {drain['waitingSince']}: ")
+        assert "Cannot evict pod as it would violate the pod's disruption budget." in found["message"]
+        env.cluster.requests.clear()
+        events = len(env.events.all)
+        await env.tick(5)
+        # But for the evictions, which are asked for again.
+        assert {each.kind for each in env.writes() if each.field_manager == "ocf-nodegroup-controller"} <= {"Pod"}
+        assert len(env.events.all) == events
+        assert (await node_status(env, name))["drain"] == drain
+
+    run(scenario())
+
+
+def test_a_node_that_is_not_ready_is_no_scale_up(env: Env) -> None:
+    async def scenario() -> None:
+        await env.set_up(minNodes=3)
+        reasons = []
+        for _ in range(5):
+            await env.tick()
+            reasons.append((await scaling(env))["reason"])
+        assert reasons[0] == "ScalingUp"
+        assert reasons[-1] == "ScalingComplete"
+        await env.kill_node((await env.nodes())[0])
+        await env.tick(4)
+        assert (await scaling(env))["reason"] == "ScalingComplete"
+        assert [each["status"] for each in (await env.status())["conditions"] if each["type"] == "Ready"] == ["False"]
+
+    run(scenario())
+
+
+def test_scalings_are_counted_and_not_their_nodes(env: Env) -> None:
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["small"])
+        for number in range(3):
+            await env.add_pod(f"web-{number}", cpu="1900m")
+        await env.tick(5)
+        assert (await env.machines(), env.value("scale_up_total")) == (3, 1)
+        await env.remove_pods()
+        await env.tick(40)
+        assert (await env.machines(), env.value("scale_down_total")) == (0, 1)
+
+    run(scenario())
