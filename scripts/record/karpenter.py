@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Final
 
 from scripts.oracles.karpenter.build import KARPENTER, build_oracle
-from tests.nodegroups.karpenter.workloads import MAKERS, Json, make
+from tests.nodegroups.karpenter.parts import Json
+from tests.nodegroups.karpenter.workloads import MAKERS, make
 
 TABLE: Final = Path(__file__).parents[2] / "tests" / "nodegroups" / "data" / "karpenter.jsonl.xz"
 

@@ -64,6 +64,8 @@ def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
             most_empty=down.max_empty,
             most_with_pods=down.max_drained,
             consolidate=down.consolidate,
+            saving_threshold=down.saving_threshold,
+            replace_after=parse_duration(down.replace_after),
         ),
     )
 

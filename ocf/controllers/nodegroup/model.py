@@ -128,6 +128,12 @@ class ScaleDownPolicy(Section):
     consolidate: bool = Field(
         default=False, description="Whether a node is also replaced by a cheaper one on which its pods fit."
     )
+    saving_threshold: Annotated[Percent, Field(ge=1)] = Field(
+        default=15, description="Percentage of the price of nodes that cheaper ones have to save."
+    )
+    replace_after: Duration = Field(
+        default="1h", description="How old a node must be before it is replaced by a cheaper one."
+    )
 
 
 @rules(

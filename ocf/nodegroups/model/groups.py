@@ -54,6 +54,8 @@ class ScaleDownPolicy:
         most_empty: How many nodes without pods to move are removed at a time.
         most_with_pods: How many nodes with pods to move are removed at a time.
         consolidate: Whether a node is replaced by a cheaper one where its pods fit.
+        saving_threshold: Percent of the price of nodes that cheaper ones have to save; 1 is the least.
+        replace_after: How old a node has to be before a cheaper one replaces it.
     """
 
     enabled: bool = True
@@ -65,6 +67,8 @@ class ScaleDownPolicy:
     most_empty: int = 10
     most_with_pods: int = 1
     consolidate: bool = False
+    saving_threshold: float = 15.0
+    replace_after: timedelta = timedelta(hours=1)
 
     @property
     def effective_cooldown(self) -> timedelta:

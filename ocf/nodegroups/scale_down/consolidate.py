@@ -1,12 +1,12 @@
 """Consolidation: replacing nodes by cheaper ones that take their pods."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup
-from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, fill_room, group_pods, place_daemons
+from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, Packing, fill_room, group_pods
 from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.rules import RULES, Removal, SafetyRule, first_block, movable_pods
 from ocf.nodegroups.scale_down.outcomes import ScaleDown, Verdict
@@ -14,8 +14,9 @@ from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
 from ocf.nodegroups.selection import (
     Learned,
-    cheapest_packing,
+    cheap_packings,
     quick_packing,
+    quick_packings,
     select_instance_type,
     templates,
     total_requests,
@@ -24,14 +25,17 @@ from ocf.nodegroups.selection import (
 from ocf.nodegroups.snapshot import ClusterSnapshot, Node, total
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 
-__all__ = ["Replacement", "age_left", "is_still_replacing", "plan_replacement"]
+__all__ = ["Replacement", "age_left", "is_still_replacing", "next_look", "plan_replacement"]
 
-# Bounds of one search, which runs in every reconcile at rest: an estimate per set of nodes, and a full packing for the
-# few sets that promise most.
+# Bounds of one search, which runs in every reconcile at rest: how many nodes are looked at, of how many sets of them
+# the best replacement is taken, and how many pods are packed for single nodes if none of these can be replaced.
 _MOST_NODES: Final = 50
+_MOST_SEARCHED: Final = 8
+_MOST_PODS: Final = 1_000
 # Below, the pods would move for next to nothing, and rounding of prices could make a saving of none.
 _LEAST_SHARE: Final = 0.01
-_MOST_SEARCHED: Final = 8
+_PERCENT: Final = 100
+_TURN: Final = 60  # seconds
 _ROUNDING: Final = 1e-6
 # By then the new nodes have long joined or failed (`bootTimeout` is 15 minutes by default).
 _LONGEST: Final = timedelta(hours=1)
@@ -68,9 +72,11 @@ def plan_replacement(
 
     The pods of the nodes go to the room on other nodes first, and the rest onto the cheapest new nodes. Single nodes
     are tried, and several together: the first ones in the order of removal, and the least utilized ones. Nodes that a
-    safety rule blocks stay, as do young ones and those whose price is not known. A replacement has to save at least
-    1 % of the price of the nodes that it replaces. While a node of the group is on its way or leaves, nothing is
-    replaced.
+    safety rule blocks stay, as do young ones and those whose price is not known. While a node of the group is on its
+    way or leaves, nothing is replaced.
+
+    In a large group the 50 nodes are looked at whose pods use the least of their price, and if none of them can be
+    replaced, 50 of the others: other ones each minute.
     """
     members = [snapshot.nodes[name] for name in membership.nodes.get(group.name, ())]
     # One at a time: the saving of the next one depends on how this one ends.
@@ -79,35 +85,64 @@ def plan_replacement(
     selection = select_instance_type(group, learned.catalog, backed_off=status.backed_off(now))
     offers = templates(group, selection, learned)
     prices = {node.name: price for node in members if (price := _price(node, learned.catalog)) is not None}
-    ordered = sorted(members, key=lambda node: removal_order(node, utilization_of(node, snapshot)))
     all_rules = (*RULES, *rules)
     candidates = [
         node
-        for node in ordered
+        for node in members
         if node.name in prices
-        and age_left(node, group, now) <= timedelta(0)
+        and age_left(node, group, now, replaced=True) <= timedelta(0)
         and first_block(_removal(node, snapshot, group, status, now), all_rules) is None
-    ][:_MOST_NODES]
+    ]
     if not (candidates and offers):
         return None
     search = _Search(snapshot, group, offers, size=len(members))
-    useful = []
-    for nodes in _choices(candidates, prices, snapshot):
-        price = sum(prices[node.name] for node in nodes)
-        estimate = search.estimate(nodes, price)
-        if estimate is not None:
-            useful.append((estimate, nodes, price))
-    useful.sort(key=lambda each: (-each[0].saving, len(each[1])))
-    return _best(search, useful[:_MOST_SEARCHED])
+    for nodes in _windows(candidates, lambda node: search.waste(node, prices[node.name]), now):
+        ordered = sorted(nodes, key=lambda node: removal_order(node, utilization_of(node, snapshot)))
+        useful = []
+        for chosen in _choices(ordered, prices, snapshot):
+            price = sum(prices[node.name] for node in chosen)
+            estimate = search.estimate(chosen, price)
+            if estimate is not None:
+                useful.append((estimate, chosen, price))
+        found = _best(search, useful)
+        if found is not None:
+            return found
+    return None
 
 
-def age_left(node: Node, group: NodeGroup, now: datetime) -> timedelta:
+def age_left(node: Node, group: NodeGroup, now: datetime, *, replaced: bool = False) -> timedelta:
     """Return for how long consolidation leaves a node alone: it may have been added for pods that have not come yet.
 
     Args:
         node: The node; one without a creation time is old.
+        replaced: Whether a cheaper node is to replace it, in place of other nodes that take its pods.
     """
-    return timedelta(0) if node.created is None else group.scale_down.duration - (now - node.created)
+    policy = group.scale_down
+    least = max(policy.duration, policy.replace_after) if replaced else policy.duration
+    return timedelta(0) if node.created is None else least - (now - node.created)
+
+
+def _windows(candidates: Sequence[Node], waste: Callable[[Node], float], now: datetime) -> Iterator[Sequence[Node]]:
+    """Yield the candidates to look at: those that waste most, then some of the others, in turn."""
+    ordered = sorted(candidates, key=lambda node: (-waste(node), node.name))
+    yield ordered[:_MOST_NODES]
+    others = ordered[_MOST_NODES:]
+    if others:
+        turns = -(-len(others) // _MOST_NODES)
+        # By the clock, because nothing is remembered between two reconciles.
+        start = int(now.timestamp() // _TURN) % turns * _MOST_NODES
+        yield others[start : start + _MOST_NODES]
+
+
+def next_look(nodes: int, now: datetime) -> datetime | None:
+    """Return when `plan_replacement` looks at other nodes of a group; None if it looks at all of them each time.
+
+    Args:
+        nodes: The number of nodes of the group.
+    """
+    if nodes <= 2 * _MOST_NODES:
+        return None
+    return datetime.fromtimestamp((now.timestamp() // _TURN + 1) * _TURN, tz=now.tzinfo)
 
 
 def is_still_replacing(status: GroupStatus, scale_down: ScaleDown, now: datetime) -> bool:
@@ -134,19 +169,44 @@ class _Estimate(NamedTuple):
     most: float
 
 
-def _best(search: "_Search", choices: Sequence[tuple[_Estimate, Sequence[Node], float]]) -> Replacement | None:
+_Choice = tuple[_Estimate, Sequence[Node], float]
+
+
+class _Packings(Protocol):
+    """A search for packings onto new nodes, the cheapest first."""
+
+    def __call__(
+        self,
+        state: ClusterState,
+        demands: Sequence[Demand],
+        templates: Sequence[NodeTemplate],
+        *,
+        limits: Mapping[str, int],
+    ) -> list[Packing]: ...
+
+
+def _best(search: "_Search", choices: Iterable[_Choice]) -> Replacement | None:
     """Return the possible replacement that saves most: of those that save as much, the one with the fewest nodes.
 
-    Packing takes long, so nodes whose replacement cannot save as much as one that was found are left out.
+    Packing takes long, so the sets are searched that promise most. If none of them can be replaced, the single nodes
+    follow, those with few pods first.
     """
+    ordered = sorted(choices, key=lambda each: (-each[0].saving, len(each[1])))
     best: Replacement | None = None
-    for estimate, nodes, price in sorted(choices, key=lambda each: -each[0].most):
+    for estimate, nodes, price in sorted(ordered[:_MOST_SEARCHED], key=lambda each: -each[0].most):
         # The bound is optimistic (fractions of nodes), so what it excludes cannot win.
         if best is not None and estimate.most < best.saving - _ROUNDING * price:
             continue
         found = search.replace(nodes, price)
-        if found is not None and (best is None or _rank(found) < _rank(best)) and search.is_possible(found):
+        if found is not None and (best is None or _rank(found) < _rank(best)):
             best = found
+    budget = _MOST_PODS
+    alone = (each for each in ordered if len(each[1]) == 1)
+    for _, nodes, price in sorted(alone, key=lambda each: search.size(each[1])):
+        budget -= search.size(nodes)
+        if best is not None or budget < 0:
+            break
+        best = search.replace(nodes, price, packings=quick_packings)
     return best
 
 
@@ -160,53 +220,63 @@ class _Search:
     def __init__(
         self, snapshot: ClusterSnapshot, group: NodeGroup, offers: Sequence[NodeTemplate], *, size: int
     ) -> None:
-        self._snapshot = snapshot
         self._group = group
         self._offers = offers
         self._limits = {group.name: group.max_nodes - size}
         self._spare = size - min(group.min_nodes, group.max_nodes)
-        self._state = DrainSimulation(snapshot).state
+        self._share = max(group.scale_down.saving_threshold / _PERCENT, _LEAST_SHARE)
+        self._simulation = DrainSimulation(snapshot)
         self._pods = {name: movable_pods(snapshot.pods_on(name)) for name in snapshot.nodes}
         self._values = unit_prices(offers, total(pod.shape.requests for pods in self._pods.values() for pod in pods))
 
+    def waste(self, node: Node, price: float) -> float:
+        """Return the part of the price of a node that its pods do not use."""
+        return price - self._values.of(total(pod.shape.requests for pod in self._pods[node.name]))
+
+    def size(self, nodes: Iterable[Node]) -> int:
+        """Return the number of pods on nodes."""
+        return sum(len(self._pods[node.name]) for node in nodes)
+
     def estimate(self, nodes: Sequence[Node], price: float) -> _Estimate | None:
         """Return how much cheaper other nodes would be; None if no nodes could be cheaper."""
-        state = self._state
+        state = self._simulation.state
         mark = state.mark()
         left = self._left(state, nodes)
         least = self._values.of(total_requests(left))
         found = None
-        if left and least < price * (1 - _LEAST_SHARE):
+        if left and least <= price * (1 - self._share):
             packing = quick_packing(state, left, self._offers, limits=self._limits)
             # Another order of the pods may place them all.
             found = _Estimate(saving=0.0 if packing.unplaced else price - packing.price, most=price - least)
         state.rollback(mark)
         return found
 
-    def replace(self, nodes: Sequence[Node], price: float) -> Replacement | None:
-        """Return the cheapest nodes that replace these; None if they do not cost less."""
-        state = self._state
+    def replace(
+        self, nodes: Sequence[Node], price: float, *, packings: _Packings = cheap_packings
+    ) -> Replacement | None:
+        """Return the cheapest nodes that can replace these; None if none cost enough less."""
+        state = self._simulation.state
         mark = state.mark()
-        packing = cheapest_packing(state, self._left(state, nodes), self._offers, limits=self._limits)
+        found = packings(state, self._left(state, nodes), self._offers, limits=self._limits)
         state.rollback(mark)
-        saving = price - packing.price
-        fewer = len(nodes) - len(packing.new_nodes)
-        # Fewer nodes than the group must keep would be filled up again, at the full price.
-        if packing.unplaced or saving < price * _LEAST_SHARE or fewer > self._spare:
-            return None
         names = tuple(sorted(node.name for node in nodes))
-        return Replacement(group=self._group.name, nodes=names, new_nodes=packing.new_nodes, saving=saving)
+        for packing in found:
+            saving = price - packing.price
+            if saving < price * self._share - _ROUNDING:
+                break
+            # Fewer nodes than the group must keep would be filled up again, at the full price.
+            if len(nodes) - len(packing.new_nodes) <= self._spare and self._is_possible(nodes, packing.new_nodes):
+                return Replacement(group=self._group.name, nodes=names, new_nodes=packing.new_nodes, saving=saving)
+        return None
 
-    def is_possible(self, replacement: Replacement) -> bool:
-        """Return whether the drain simulation moves all pods once the new nodes are ready."""
-        snapshot = self._snapshot
-        for new in replacement.new_nodes:
-            snapshot = snapshot.with_node(replace(new.template.make(new.name), in_flight=False))
-        simulation = DrainSimulation(snapshot, last=[new.name for new in replacement.new_nodes])
-        for new in replacement.new_nodes:
-            place_daemons(simulation.state, simulation.state.index[new.name])
-        drained = [(snapshot.nodes[name], self._pods[name]) for name in replacement.nodes]
-        return simulation.drain_together(drained)[1] is None
+    def _is_possible(self, nodes: Sequence[Node], new_nodes: Sequence[NewNode]) -> bool:
+        """Return whether all pods have a place once the new nodes are ready: as it is found out when they are."""
+        simulation = self._simulation
+        mark = simulation.state.mark()
+        simulation.append(new.template.make(new.name) for new in new_nodes)
+        blocked = simulation.drain_together([(node, self._pods[node.name]) for node in nodes])[1]
+        simulation.undo(mark)
+        return blocked is None
 
     def _left(self, state: ClusterState, nodes: Sequence[Node]) -> list[Demand]:
         """Take the pods off nodes, and return those that find no room on the others."""

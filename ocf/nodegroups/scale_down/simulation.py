@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from ocf.nodegroups.packing import Demand, fill_room, group_pods, prepare, reference_size
+from ocf.nodegroups.packing import Demand, fill_room, group_pods, place_daemons, prepare, reference_size
 from ocf.nodegroups.predicates import ClusterState, count_reasons
 from ocf.nodegroups.predicates.reasons import TOO_MANY_PODS
 from ocf.nodegroups.rules import Blocked
@@ -49,6 +49,15 @@ class DrainSimulation:
         if waiting:
             placements, _ = fill_room(self.state, group_pods(waiting.values(), reference_size(self.state, ())))
             self._host(placements, waiting)
+
+    def append(self, nodes: Iterable[Node]) -> None:
+        """Add nodes that are ready, with the pods of their DaemonSets; they take pods only if no other node does.
+
+        Args:
+            nodes: The nodes; none of them is in the snapshot.
+        """
+        for node in sorted(nodes, key=_by_size):
+            place_daemons(self.state, self.state.add_node(replace(node, in_flight=False)))
 
     def drain(self, node: Node, pods: Iterable[SnapshotPod]) -> tuple[Mapping[str, str], Blocked | None]:
         """Move the pods of a node to others; if one has no place, everything is as before.
@@ -174,5 +183,6 @@ class DrainSimulation:
         return Blocked("capacity" if short or not counts else "affinity", text, demand.pods[0].key)
 
 
-def _by_size(node: Node) -> tuple[int, int, str]:
-    return -node.allocatable.cpu, -node.allocatable.memory, node.name
+def _by_size(node: Node) -> tuple[int, int, tuple[str, str], str]:
+    # By type and zone before the name: a plan is made before the names of the new nodes are known.
+    return -node.allocatable.cpu, -node.allocatable.memory, node.kind, node.name

@@ -1,6 +1,13 @@
 """Choice of instance types for new nodes."""
 
-from ocf.nodegroups.selection.cheapest import cheapest_packing, quick_packing, total_requests
+from ocf.nodegroups.selection.cheapest import (
+    cheap_packings,
+    cheapest_packing,
+    count_topologies,
+    quick_packing,
+    quick_packings,
+    total_requests,
+)
 from ocf.nodegroups.selection.instance_type import Selection, promised_node, select_instance_type, templates
 from ocf.nodegroups.selection.learned import Learned
 from ocf.nodegroups.selection.prices import unit_prices
@@ -10,9 +17,12 @@ __all__ = [
     "Learned",
     "Selection",
     "Survey",
+    "cheap_packings",
     "cheapest_packing",
+    "count_topologies",
     "promised_node",
     "quick_packing",
+    "quick_packings",
     "select_instance_type",
     "survey",
     "templates",

@@ -16,7 +16,14 @@ from ocf.nodegroups.selection.look_ahead import look_ahead
 from ocf.nodegroups.selection.prices import unit_prices
 from ocf.nodegroups.snapshot import NO_RESOURCES, Resources, total
 
-__all__ = ["cheapest_packing", "quick_packing", "total_requests"]
+__all__ = [
+    "cheap_packings",
+    "cheapest_packing",
+    "count_topologies",
+    "quick_packing",
+    "quick_packings",
+    "total_requests",
+]
 
 # Trials of pods on a node: a limit of time that does not depend on the machine, so that a decision is repeatable.
 _BUDGET: Final = 40_000
@@ -42,7 +49,7 @@ def cheapest_packing(
     if not any(demand.shape.spread for demand in demands):
         return _cheapest(state, demands, templates, limits)
     mark = state.mark()
-    _count_all_topologies(state, templates)
+    count_topologies(state, templates)
     found = _cheapest(state, demands, templates, limits)
     state.rollback(mark)
     # The stand-ins may make a skew impossible that the real nodes alone allow.
@@ -51,7 +58,7 @@ def cheapest_packing(
     return found
 
 
-def _count_all_topologies(state: ClusterState, templates: Iterable[NodeTemplate]) -> None:
+def count_topologies(state: ClusterState, templates: Iterable[NodeTemplate]) -> None:
     """Let a node without pods and without room stand for the zones and hosts that new nodes can be in.
 
     Pods that spread over zones then use all zones, and pods that spread over hosts still obey their skew when another
@@ -67,23 +74,102 @@ def _cheapest(
     templates: Sequence[NodeTemplate],
     limits: Mapping[str, int] | None,
 ) -> Packing:
+    return min(_packings(state, demands, templates, limits), key=_key)
+
+
+def _packings(
+    state: ClusterState,
+    demands: Sequence[Demand],
+    templates: Sequence[NodeTemplate],
+    limits: Mapping[str, int] | None,
+) -> list[Packing]:
+    """Return several packings, at least one."""
     by_price = _by_price(templates)
     useful = _not_dominated(by_price)
-    best: Packing | None = None
-    for order in _orders(state, demands, by_price, useful):
-        packing = _packed(state, demands, order, by_price, limits)
-        if best is None or _key(packing) < _key(best):
-            best = packing
-    if best is None:
-        return add_nodes(state, demands, (), limits=limits)
+    found = [_packed(state, demands, order, by_price, limits) for order in _orders(state, demands, by_price, useful)]
+    if not found:
+        return [add_nodes(state, demands, (), limits=limits)]
+    best = min(found, key=_key)
     placed = _without(demands, best)
     prices = unit_prices(by_price, total_requests(placed))
     mark = state.mark()
-    found = look_ahead(state, placed, useful, prices, limits=limits or {}, budget=_BUDGET)
-    if found is not None:
-        found = with_cheaper_types(state, found, by_price)._replace(unplaced=best.unplaced)
+    ahead = look_ahead(state, placed, useful, prices, limits=limits or {}, budget=_BUDGET)
+    if ahead is not None:
+        found.append(with_cheaper_types(state, ahead, by_price)._replace(unplaced=best.unplaced))
     state.rollback(mark)
-    return best if found is None else min(best, found, key=_key)
+    return found
+
+
+def cheap_packings(
+    state: ClusterState,
+    demands: Sequence[Demand],
+    templates: Sequence[NodeTemplate],
+    *,
+    limits: Mapping[str, int] | None = None,
+) -> list[Packing]:
+    """Return packings onto new nodes that place all pods, the cheapest first, each mix of nodes once.
+
+    Among them is the cheapest single node of each zone that takes all pods.
+
+    Args:
+        state: The state; it is as before afterwards.
+        demands: The pods, largest first.
+        templates: The nodes that could be added.
+        limits: How many nodes each group may add.
+    """
+    found = [*_packings(state, demands, templates, limits), *_single_nodes(state, demands, templates, limits or {})]
+    if any(demand.shape.spread for demand in demands):
+        mark = state.mark()
+        count_topologies(state, templates)
+        found += _packings(state, demands, templates, limits)
+        state.rollback(mark)
+    return _mixes(found)
+
+
+def quick_packings(
+    state: ClusterState,
+    demands: Sequence[Demand],
+    templates: Sequence[NodeTemplate],
+    *,
+    limits: Mapping[str, int] | None = None,
+) -> list[Packing]:
+    """Return those packings of `cheap_packings` that take little time to find.
+
+    Args:
+        state: The state; it is as before afterwards.
+        demands: The pods, largest first.
+        templates: The nodes that could be added.
+        limits: How many nodes each group may add.
+    """
+    quick = quick_packing(state, demands, templates, limits=limits)
+    return _mixes([quick, *_single_nodes(state, demands, templates, limits or {})])
+
+
+def _mixes(packings: Iterable[Packing]) -> list[Packing]:
+    """Return the packings that place all pods, the cheapest first, each mix of nodes once."""
+    found: dict[tuple[tuple[str, str, str], ...], Packing] = {}
+    for packing in sorted(packings, key=_key):
+        if not packing.unplaced:
+            found.setdefault(tuple(sorted(new.template.key for new in packing.new_nodes)), packing)
+    return list(found.values())
+
+
+def _single_nodes(
+    state: ClusterState, demands: Sequence[Demand], templates: Sequence[NodeTemplate], limits: Mapping[str, int]
+) -> Iterator[Packing]:
+    """Yield the cheapest node of each group and zone that takes all pods alone."""
+    wanted, taken = total_requests(demands), set()
+    for template in _by_price(templates):
+        where = template.group, template.zone
+        # The sum of requests first: most types are too small for all pods.
+        if where in taken or limits.get(template.group, 1) < 1 or not _covers(template.node.allocatable, wanted):
+            continue
+        mark = state.mark()
+        packing = add_nodes(state, demands, (template,), most=1)
+        state.rollback(mark)
+        if not packing.unplaced:
+            taken.add(where)
+            yield packing
 
 
 def quick_packing(

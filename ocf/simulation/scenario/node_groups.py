@@ -46,6 +46,8 @@ class ScaleDownSettings(Model):
         max_empty: Most nodes without pods that are removed at a time.
         max_drained: Most nodes with pods that are removed at a time.
         consolidate: Whether a node is replaced by a cheaper one where its pods fit; thresholds do not count then.
+        saving_threshold: Percent of the price of nodes that cheaper ones have to save.
+        replace_after: How old a node has to be before a cheaper one replaces it.
         drain_timeout: Time after which a drain is given up, and the node takes pods again.
     """
 
@@ -57,6 +59,8 @@ class ScaleDownSettings(Model):
     max_empty: Annotated[int, Field(ge=0)] = 10
     max_drained: Annotated[int, Field(ge=0)] = 1
     consolidate: bool = False
+    saving_threshold: Annotated[float, Field(ge=1, le=100)] = 15.0
+    replace_after: Period = timedelta(hours=1)
     drain_timeout: PositivePeriod = timedelta(minutes=10)
 
 

@@ -100,6 +100,8 @@ def group_of(settings: NodeGroupSettings) -> NodeGroup:
             most_empty=down.max_empty,
             most_with_pods=down.max_drained,
             consolidate=down.consolidate,
+            saving_threshold=down.saving_threshold,
+            replace_after=down.replace_after,
         ),
         priority=settings.priority,
     )

@@ -56,6 +56,8 @@ def test_all_settings_reach_the_algorithm() -> None:
             "maxEmpty": 3,
             "maxDrained": 2,
             "consolidate": True,
+            "savingThreshold": 25,
+            "replaceAfter": "2h",
         },
     }
     found = group(spec)
@@ -69,6 +71,7 @@ def test_all_settings_reach_the_algorithm() -> None:
     assert (down.enabled, down.cpu_threshold, down.memory_threshold) == (False, 40, 30)
     assert (down.duration, down.cooldown) == (timedelta(seconds=90), timedelta(0))
     assert (down.most_empty, down.most_with_pods, down.consolidate) == (3, 2, True)
+    assert (down.saving_threshold, down.replace_after) == (25, timedelta(hours=2))
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,13 @@ def catalog(row: Json) -> Catalog:
 def groups(row: Json) -> tuple[NodeGroup, ...]:
     """Return one group for each pool, which removes nodes as freely as a pool without disruption budgets."""
     policy = ScaleDownPolicy(
-        duration=timedelta(0), cooldown=timedelta(0), most_empty=1000, most_with_pods=1000, consolidate=True
+        duration=timedelta(0),
+        cooldown=timedelta(0),
+        most_empty=1000,
+        most_with_pods=1000,
+        consolidate=True,
+        saving_threshold=1,
+        replace_after=timedelta(0),
     )
     return tuple(
         NodeGroup(

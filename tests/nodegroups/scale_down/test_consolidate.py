@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.nodegroups.decide import Direction, ScalingDecision, decide
-from ocf.nodegroups.model import GroupStatus, NodeGroup, ScaleDownPolicy, assign_nodes
+from ocf.nodegroups.instance_types import Offering
+from ocf.nodegroups.model import Catalog, GroupStatus, NodeGroup, ScaleDownPolicy, assign_nodes
 from ocf.nodegroups.scale_down import Verdict
 from ocf.nodegroups.scale_down.consolidate import Replacement, plan_replacement
 from ocf.nodegroups.selection import Learned
 from ocf.nodegroups.snapshot import ClusterSnapshot, Node
+from ocf.objects import format_time
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
+from tests.nodegroups.karpenter.parts import HOST, ZONE, Json, node_affinity, pods, pool, required, spread, types
 from tests.nodegroups.karpenter.replay import Cluster
-from tests.nodegroups.karpenter.workloads import HOST, ZONE, Json, pods, pool, required, spread, types
 from tests.nodegroups.manifests import node, pod
 
 ALL = ("small", "medium", "large")
@@ -37,14 +39,21 @@ def typed(name: str, instance_type: str, **parts: Any) -> dict[str, Any]:
     return node(name, cpu=cpu, memory=memory, labels=labels, **({"created": LONG_AGO} | parts))
 
 
-def planned(snapshot: ClusterSnapshot, wanted: NodeGroup, status: GroupStatus | None = None) -> Replacement | None:
+def planned(
+    snapshot: ClusterSnapshot,
+    wanted: NodeGroup,
+    status: GroupStatus | None = None,
+    *,
+    catalog: Catalog = CATALOG,
+    now: datetime = NOW,
+) -> Replacement | None:
     return plan_replacement(
         snapshot,
         wanted,
         membership=assign_nodes((wanted,), snapshot),
         status=status or GroupStatus(),
-        learned=Learned(catalog=CATALOG),
-        now=NOW,
+        learned=Learned(catalog=catalog),
+        now=now,
     )
 
 
@@ -73,6 +82,101 @@ def test_the_replacement_that_saves_most(
     snapshot = ClusterSnapshot.of(nodes=nodes, pods=[pod(f"p{number}", on="n0") for number in range(running)])
     found = planned(snapshot, owner(**parts))
     assert (found and (found.nodes, sorted(new.template.instance_type for new in found.new_nodes))) == expected
+
+
+def test_a_node_in_one_zone_is_replaced_by_one_in_one_zone() -> None:
+    """Pods that spread over zones would use both zones that the group offers, which costs as much as the node.
+
+    https://github.com/kubernetes-sigs/karpenter/issues/1962
+    """
+    running = [
+        pod(f"p{number}", cpu="900m", on="n0", topologySpreadConstraints=spread("web", ZONE)) for number in range(2)
+    ]
+    found = planned(ClusterSnapshot.of(nodes=[typed("n0", "medium")], pods=running), owner(zones=("a", "b")))
+    assert found is not None
+    assert [new.template.instance_type for new in found.new_nodes] == ["small"]
+
+
+def not_on(*instance_types: str) -> Json:
+    """Return affinity that keeps pods that run on nodes of these types from moving to others of them."""
+    return {"affinity": node_affinity("node.kubernetes.io/instance-type", "NotIn", *instance_types)}
+
+
+def test_a_node_is_replaced_although_no_set_of_nodes_can_be() -> None:
+    """Fewer nodes for several would save more, but the group has to keep its number of nodes."""
+    nodes = [typed(f"n{number:02}", "medium") for number in range(20)]
+    running = [pod(f"p{number}", on=f"n{number:02}", **not_on("medium")) for number in range(20)]
+    found = planned(ClusterSnapshot.of(nodes=nodes, pods=running), owner(min_nodes=20, max_nodes=30))
+    assert found is not None
+    assert (len(found.nodes), [new.template.instance_type for new in found.new_nodes]) == (1, ["small"])
+
+
+@pytest.mark.parametrize("number", [60, 120])
+def test_each_node_of_a_large_group_is_looked_at_in_time(number: int) -> None:
+    """The others waste more, but no cheaper type takes their pods."""
+    nodes = [typed(f"n{each:03}", "large") for each in range(number)]
+    running = [pod(f"p{each}", on=f"n{each:03}", **not_on(*ALL)) for each in range(number)]
+    nodes.append(typed("z", "medium", created="2026-01-30T00:00:00Z"))
+    running.append(pod("z", on="z", **not_on("medium", "large")))
+    snapshot, wanted = ClusterSnapshot.of(nodes=nodes, pods=running), owner(max_nodes=200)
+    found = [planned(snapshot, wanted, now=NOW + timedelta(minutes=minute)) for minute in range(2)]
+    assert {each.nodes for each in found if each is not None} == {("z",)}
+
+
+def replacements(policy: ScaleDownPolicy, swing: float) -> int:
+    """Return how many nodes are replaced in a day in which the prices of two equal types change every hour."""
+    chance = random.Random(1)  # noqa: S311 (not secret)
+    kind, created, count = "medium", NOW - timedelta(days=1), 0
+    for hour in range(24):
+        prices = {name: 0.2 * (1 + chance.uniform(-swing, swing)) for name in ("medium", "twin")}
+        kinds = {
+            name: replace(CATALOG.types["medium"], name=name, offerings=(Offering("a", price),))
+            for name, price in prices.items()
+        }
+        catalog = Catalog.of(kinds.values())
+        wanted = owner(instance_types=tuple(kinds), scale_down=policy)
+        labels = POOL | {"node.kubernetes.io/instance-type": kind, "topology.kubernetes.io/zone": "a"}
+        there = node("n0", cpu="4", memory="16Gi", labels=labels, created=format_time(created))
+        snapshot = ClusterSnapshot.of(nodes=[there], pods=[pod("p", cpu="3", on="n0")])
+        now = NOW + timedelta(hours=hour)
+        found = planned(snapshot, wanted, catalog=catalog, now=now)
+        if found is not None:
+            kind, created, count = found.new_nodes[0].template.instance_type, now, count + 1
+    return count
+
+
+@pytest.mark.parametrize(
+    ("swing", "parts", "most"),
+    [
+        pytest.param(0.05, {}, 0, id="prices that swing by 5 % move nothing"),
+        pytest.param(0.5, {"replace_after": timedelta(hours=8)}, 3, id="a node stays for its time"),
+    ],
+)
+def test_prices_that_swing_move_few_pods(swing: float, parts: dict[str, Any], most: int) -> None:
+    """https://github.com/kubernetes-sigs/karpenter/issues/1440 and https://github.com/aws/karpenter-provider-aws/issues/7146."""
+    restless = replacements(replace(POLICY, saving_threshold=1, replace_after=timedelta(0)), swing)
+    assert most < restless
+    assert replacements(replace(POLICY, **parts), swing) <= most
+
+
+@pytest.mark.parametrize(
+    ("threshold", "moves"), [pytest.param(50, True, id="enough"), pytest.param(51, False, id="too little")]
+)
+def test_a_replacement_saves_at_least_the_threshold(threshold: float, *, moves: bool) -> None:
+    snapshot = ClusterSnapshot.of(nodes=[typed("n0", "medium")], pods=[pod("p", on="n0")])
+    policy = replace(POLICY, saving_threshold=threshold)
+    assert (planned(snapshot, owner(scale_down=policy)) is not None) is moves
+
+
+@pytest.mark.parametrize(
+    ("age", "moves"), [pytest.param(60, True, id="old enough"), pytest.param(59, False, id="too young")]
+)
+def test_a_node_is_replaced_after_its_time_and_removed_before(age: int, *, moves: bool) -> None:
+    created = format_time(NOW - timedelta(minutes=age))
+    young = typed("n0", "medium", created=created)
+    assert (planned(ClusterSnapshot.of(nodes=[young], pods=[pod("p", on="n0")]), owner()) is not None) is moves
+    idle = decided(ClusterSnapshot.of(nodes=[young, typed("n1", "small")]), owner(), GroupStatus())
+    assert {each.node for each in idle.scale_down.removals} == {"n0", "n1"}
 
 
 def test_a_group_keeps_its_fewest_nodes() -> None:

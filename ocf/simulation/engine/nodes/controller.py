@@ -15,6 +15,7 @@ from ocf.nodegroups.drain import ActionKind, Drain, DrainPhase, DrainSettings, O
 from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.packing import NewNode
 from ocf.nodegroups.scale_down import CandidateOutcome
+from ocf.nodegroups.scale_down.consolidate import next_look
 from ocf.nodegroups.snapshot import Overlay, SnapshotPod
 from ocf.objects.owner_references import ControllerReference
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
@@ -128,8 +129,10 @@ class NodeController:
             if status.last_scale_up is not None:
                 found.add(status.last_scale_up + group.scale_up_cooldown)
             if policy.consolidate:
-                nodes = (node.seen for node in self._pool.nodes.values() if node.kind.template.group == group.name)
-                found.update(node.created + policy.duration for node in nodes if node.created is not None)
+                nodes = [node.seen for node in self._pool.nodes.values() if node.kind.template.group == group.name]
+                created = [node.created for node in nodes if node.created is not None]
+                found.update(at + age for at in created for age in (policy.duration, policy.replace_after))
+                found |= {at for at in (next_look(len(nodes), now),) if at is not None}
         return (each for each in found if each > now)
 
     def _carry_out(self, decision: ScalingDecision, now: int) -> None:

@@ -37,6 +37,8 @@ policies = st.builds(
             "maxEmpty": st.integers(0, 3),
             "maxDrained": st.integers(0, 3),
             "consolidate": st.booleans(),
+            "savingThreshold": st.sampled_from([1, 30]),
+            "replaceAfter": st.sampled_from(["0s", "45s"]),
             "drainTimeout": st.sampled_from(["10s", "45s"]),
         },
     ),

@@ -147,7 +147,7 @@ def test_a_node_is_replaced_by_a_cheaper_one_that_takes_its_pods() -> None:
         {"name": "large", "cpu": "8", "memory": "32Gi", "price": 2},
         {"name": "small", "cpu": "4", "memory": "16Gi", "price": 1},
     ]
-    policy = {"consolidate": True, "duration": "0s", "cooldown": "0s"}
+    policy = {"consolidate": True, "duration": "0s", "cooldown": "0s", "replaceAfter": "0s"}
     group = group_of(instanceTypes=types, initialNodes=1, scaleDown=policy)
     result = simulated(node_scenario(group, hpa=fixed(2), workload={"replicas": 2, **INSTANT}), (0, 10))
     assert [each[-1] for each in acted(result)] == ["replacement", "replaced"]
