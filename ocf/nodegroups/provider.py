@@ -26,6 +26,8 @@ class MachineState(Enum):
     """Booted; its node may not have joined the cluster yet."""
     DELETING = "Deleting"
     """Being deleted; no more than that is known of it."""
+    REPLACING = "Replacing"
+    """Being deleted, but not by this controller; the provider creates another one for the same request."""
     FAILED = "Failed"
     """It will never run; the controller deletes it and asks for another one."""
 
@@ -66,7 +68,8 @@ class Machine:
     """A machine of a provider.
 
     Args:
-        id: Identifier of the machine; empty as long as the provider does not report one.
+        id: Identifier of the machine; empty as long as the provider does not report one. A machine of the same name and
+            of another id is a replacement, whose node is expected anew.
         state: State of the machine.
         name: Name of the request that created it; empty if the provider does not keep it.
         node_name: Name of the node that it runs, usually its host name; empty while unknown.
@@ -122,8 +125,8 @@ class Provider(Protocol):
     def keeps_names(self) -> bool:
         """Whether `list` has a machine, with the name of its request, as soon as `create` has returned.
 
-        If it is false, a machine belongs to the request that finds it, requests are sent one at a time, and one without
-        an answer is only repeated when its machine has not appeared for a while.
+        If it is false, a machine belongs to the request that finds it, requests are sent one at a time, and each of them
+        once. One whose machine has not appeared after a while is given up, and gets it if it appears later.
         """
         ...
 

@@ -1,9 +1,11 @@
 """`HostileCloud`: a simulated cloud that does what real ones do now and then.
 
-Its nodes differ from their types, its answers are lost, and its list of machines is empty, partial or old.
+Its nodes differ from their types and come late or never, its calls fail before or after their effect or ask to wait,
+and its list of machines is empty, partial or old.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -48,6 +50,9 @@ class HostileCloud(SimulatedProvider):
         answer: How the list of machines is answered from now on.
         unreadable: The instance types whose machines cannot be read from now on.
         loses: The calls, `create` or `delete`, whose answers are lost from now on, after their effect.
+        fails_before: The calls that fail from now on, before they have an effect.
+        joins_after: How long after its machine runs a Node joins; None for never.
+        calls: The names of the calls so far.
 
     Example:
         >>> import asyncio
@@ -75,25 +80,55 @@ class HostileCloud(SimulatedProvider):
         self.answer = ListAnswer.TRUE
         self.unreadable: frozenset[str] = frozenset()
         self.loses: frozenset[str] = frozenset()
+        self.fails_before: frozenset[str] = frozenset()
+        self.joins_after: timedelta | None = timedelta(0)
+        self.calls: list[str] = []
+        self._until: datetime | None = None
         self._last: Sequence[Machine] = ()
 
     def node_of(self, request: MachineRequest) -> Manifest:
         """Return the Node that a machine registers, which may differ from its type."""
         return self.node(request, super().node_of(request))
 
+    def throttle(self, wait: timedelta) -> None:
+        """Answer no call for a while, and say so with `Retry-After`.
+
+        Args:
+            wait: How long from now on.
+        """
+        self._until = self._clock.now() + wait
+
+    def may_join(self, machine: Machine) -> bool:
+        """Return whether the Node of a machine that runs may join the cluster, as `joins_after` says."""
+        runs_since = self._clock.now() - self._boot_time - (machine.created_at or self._clock.now())
+        return super().may_join(machine) and self.joins_after is not None and runs_since >= self.joins_after
+
+    async def instance_types(self) -> Sequence[InstanceType]:
+        """Return the instance types; as `Provider`."""
+        self._begin("instance_types")
+        return await super().instance_types()
+
+    async def get(self, request: MachineRequest) -> Machine:
+        """Return the machine of a request; as `Provider`."""
+        self._begin("get")
+        return await super().get(request)
+
     async def create(self, request: MachineRequest) -> Machine:
         """Create a machine; as `Provider`."""
+        self._begin("create")
         machine = await super().create(request)
         self._lose("create")
         return machine
 
     async def delete(self, machine: Machine) -> None:
         """Delete a machine; as `Provider`."""
+        self._begin("delete")
         await super().delete(machine)
         self._lose("delete")
 
     async def list(self) -> Sequence[Machine]:
         """Return machines, as `answer` says."""
+        self._begin("list")
         machines = await super().list()
         if self.unreadable:
             readable = [each for each in machines if each.instance_type not in self.unreadable]
@@ -110,6 +145,14 @@ class HostileCloud(SimulatedProvider):
             case ListAnswer.TRUE:
                 self._last = machines
                 return machines
+
+    def _begin(self, call: str) -> None:
+        self.calls.append(call)
+        left = timedelta(0) if self._until is None else self._until - self._clock.now()
+        if left > timedelta(0):
+            raise ProviderUnavailableError(f"{call}: too many requests", retry_after=left.total_seconds())
+        if call in self.fails_before:
+            raise ProviderUnavailableError(f"{call} is not available")
 
     def _lose(self, call: str) -> None:
         if call in self.loses:

@@ -13,6 +13,7 @@ from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.drains import begin, waiting_text
 from ocf.controllers.nodegroup.group_decision import GroupDecision
 from ocf.controllers.nodegroup.group_status import GroupProgress, next_status, shortfall_text
+from ocf.controllers.nodegroup.lifecycle import may_be_late
 from ocf.controllers.nodegroup.model import NodeGroupSpec
 from ocf.controllers.nodegroup.node_model import PlacedPod, VPSieNodeSpec
 from ocf.controllers.nodegroup.objects import API_VERSION, FINALIZER, GroupObject, node_name
@@ -29,7 +30,7 @@ from ocf.controllers.nodegroup.writes import (
 from ocf.errors import AlreadyExistsError
 from ocf.objects import Manifest
 
-__all__ = ["GroupWriter", "new_node_specs"]
+__all__ = ["GroupWriter", "member_manifest", "new_node_specs"]
 
 # As the definition allows.
 _MOST_PODS: Final = 1000
@@ -79,7 +80,7 @@ class GroupWriter:
         self._report(group, decided, messages)
         # After the status is stored, which has counted their failures.
         for node in view.nodes_of(group.name):
-            if node.status.phase == "Failed" and not node.ending:
+            if node.status.phase == "Failed" and not node.ending and not may_be_late(node.status, now):
                 await delete_object(self._cluster, node.manifest)
         await self._add_nodes(view, group, spec, decided, now)
 
@@ -122,7 +123,7 @@ class GroupWriter:
             # Another reconcile of the same second has used these names; times have whole seconds.
             while f"{group.key.namespace}/{node_name(group, now, number)}" in view.nodes:
                 number += 1
-            await self._create(_node_manifest(group, wanted, node_name(group, now, number)))
+            await self._create(member_manifest(group, wanted, node_name(group, now, number)))
             number += 1
         self._reporter.monitor.count("scale_up", group.name)
         types = ", ".join(sorted({new.template.instance_type for new in decided.add}))
@@ -140,7 +141,8 @@ def _count(nodes: int) -> str:
     return "1 node" if nodes == 1 else f"{nodes} nodes"
 
 
-def _node_manifest(group: GroupObject, spec: VPSieNodeSpec, name: str) -> Manifest:
+def member_manifest(group: GroupObject, spec: VPSieNodeSpec, name: str) -> Manifest:
+    """Return the VPSieNode of a new node of a group."""
     return {
         "apiVersion": API_VERSION,
         "kind": "VPSieNode",

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster
@@ -29,6 +29,7 @@ from ocf.errors import (
     MachineNotFoundError,
     ProviderError,
     ProviderRefusedError,
+    ProviderUnavailableError,
 )
 from ocf.nodegroups import Machine, MachineRequest, MachineState, Provider
 from ocf.objects import Manifest
@@ -38,6 +39,8 @@ __all__ = ["MachineSteps"]
 _log: Final = logging.getLogger(__name__)
 # As many requests at once as the cluster autoscaler has deletions in flight; providers limit the rate of their clients.
 _PARALLEL: Final = 10
+# How long after a request its machine is created at the latest; clocks differ.
+_SENT: Final = timedelta(minutes=15)
 
 
 class MachineSteps:
@@ -51,8 +54,9 @@ class MachineSteps:
     async def advance_all(self, current: NodeGroupContext, nodes: Sequence[NodeObject]) -> None:
         """Take one step in the life of nodes. An error of one node keeps no other from its step."""
         if not self._provider.keeps_names:
-            # A machine without a name belongs to the request that finds it: one request at a time.
-            for node in nodes:
+            # A machine without a name belongs to the request that finds it: one request at a time, and those that were
+            # given up last, so that a machine that is listed late serves a request that needs it.
+            for node in sorted(nodes, key=lambda node: node.leaving):
                 await self._advance_safely(current, node)
             return
         limit = asyncio.Semaphore(_PARALLEL)
@@ -162,23 +166,42 @@ class MachineSteps:
             case Action.CREATE:
                 await self._create(current, node, retried=retried)
             case Action.FIND:
-                try:
-                    found = await self._provider.get(self._request(current, node, retried=True))
-                except MachineNotFoundError:
-                    return
-                await store_node_status(self._cluster, node, accepted(node.status, found, current.now))
+                await self._find(current, node)
             case Action.DELETE_MACHINE:
-                name = node.name if self._provider.keeps_names else ""
-                known = Machine(node.status.machine_id, MachineState.DELETING, name=name)
-                await self._provider.delete(machine or known)
+                await self._provider.delete(machine or self._known(node))
             case Action.REMOVE:
+                # Once more: the provider may have failed to delete it while its list lacked the machine.
+                if node.status.machine_id or (self._provider.keeps_names and node.status.requested_at is not None):
+                    await self._provider.delete(self._known(node))
                 await self._remove(current, node)
             case _:
                 return
 
+    def _known(self, node: NodeObject) -> Machine:
+        """Return what is known of a machine that is not listed."""
+        name = node.name if self._provider.keeps_names else ""
+        return Machine(node.status.machine_id, MachineState.DELETING, name=name)
+
+    async def _find(self, current: NodeGroupContext, node: NodeObject) -> None:
+        try:
+            found = await self._provider.get(self._request(current, node, retried=True))
+        except MachineNotFoundError:
+            return
+        # A request is sent once, so that a machine that was created much later is a user's.
+        sent, created = node.status.requested_at, found.created_at
+        if sent is None or created is None or created < sent + _SENT:
+            await store_node_status(self._cluster, node, accepted(node.status, found, current.now))
+
     async def _create(self, current: NodeGroupContext, node: NodeObject, *, retried: bool) -> None:
         try:
             machine = await self._provider.create(self._request(current, node, retried=retried))
+        except ProviderUnavailableError as error:
+            self._report_failure(current, node, error)
+            if not self._provider.keeps_names and error.retry_after is not None:
+                # An answer: the request was turned away, and is sent anew.
+                back = {"phase": "Pending", "requested_at": None, "excluded_machines": None}
+                await store_node_status(self._cluster, node, node.status.model_copy(update=back))
+            raise
         except (CapacityExhaustedError, ProviderRefusedError) as error:
             status = failed(node.status, str(error), current.now)
             if not retried:
@@ -187,6 +210,14 @@ class MachineSteps:
             await store_node_status(self._cluster, node, status)
             return
         await store_node_status(self._cluster, node, accepted(node.status, machine, current.now))
+
+    def _report_failure(self, current: NodeGroupContext, node: NodeObject, error: ProviderError) -> None:
+        """Report the first of the failures to create machines of a group; afterwards its condition has it."""
+        group = current.view.groups.get(node.group)
+        known = [each for each in (group.status.conditions or () if group else ()) if each.type == "Error"]
+        if node.spec is None or node.group in current.problems or any(each.status == "True" for each in known):
+            return
+        self._reporter.event(group, "ScaleUpFailed", f"{node.spec.instance_type}: {error}", node=node)
 
     async def _remove(self, current: NodeGroupContext, node: NodeObject) -> None:
         """Delete the Node of a machine that is gone, then let the object go."""
@@ -249,7 +280,7 @@ class MachineSteps:
     def _another_is_unknown(current: NodeGroupContext, node: NodeObject) -> bool:
         """Return whether another request was sent whose machine is not known yet."""
         return any(
-            each is not node and each.status.phase in ("Provisioning", "Terminating") and not each.status.machine_id
+            each is not node and each.status.phase == "Provisioning" and not each.status.machine_id
             for each in current.view.nodes.values()
         )
 

@@ -67,7 +67,9 @@ class NodeIndex:
         """
         # In the order of certainty: what was found before, what the cloud controller wrote, what the provider says;
         # addresses may be used again.
-        names = [node.status.node_name]
+        known = node.status.machine_id
+        replaced = machine is not None and known and machine.id != known
+        names = [] if replaced else [node.status.node_name]
         if machine is not None:
             names += [self._by_provider_id.get(machine.provider_id, ""), machine.node_name]
             names += [self._by_address.get(address, "") for address in machine.addresses]

@@ -112,10 +112,22 @@ class ClusterView:
         return {node.node_name: node for node in self.nodes.values() if not node.claimed}
 
     def desired_groups(self) -> tuple[NodeGroup, ...]:
-        """Return the groups to decide about: those that are valid, and not being deleted."""
-        return tuple(
-            to_group(each, each.spec) for each in self.groups.values() if each.spec is not None and not each.ending
-        )
+        """Return the groups to decide about: those that are valid, and not being deleted.
+
+        A machine that is given up counts for the maximum until it is gone, as long as no Node shows it.
+        """
+        found = []
+        for each in self.groups.values():
+            if each.spec is None or each.ending:
+                continue
+            group = to_group(each, each.spec)
+            most = max(0, group.max_nodes - sum(map(self._is_given_up, self.nodes_of(each.name))))
+            found.append(replace(group, max_nodes=most, min_nodes=min(group.min_nodes, most)))
+        return tuple(found)
+
+    def _is_given_up(self, node: NodeObject) -> bool:
+        requested = node.leaving and node.status.requested_at is not None
+        return requested and self.index.state(node.node_name) is NodeState.ABSENT
 
     def draining(self, group: str) -> frozenset[str]:
         """Return the names of the Nodes of a group that are on their way out.

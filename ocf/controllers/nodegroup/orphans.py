@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
-from ocf.controllers.nodegroup.objects import GroupObject
+from ocf.cluster import Cluster
+from ocf.controllers.nodegroup.carry_out import member_manifest
+from ocf.controllers.nodegroup.node_model import VPSieNodeSpec
+from ocf.controllers.nodegroup.objects import GroupObject, read_node
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
-from ocf.errors import ProviderError
+from ocf.controllers.nodegroup.writes import FIELD_MANAGER, store_node_status
+from ocf.errors import AlreadyExistsError, ProviderError
 from ocf.nodegroups import Machine, MachineState, Provider
 from ocf.nodegroups.snapshot import RejectedObject
 
@@ -17,19 +22,20 @@ _NAMED: Final = re.compile(r"(.+)-[0-9a-f]{10}")
 
 
 class Orphans:
-    """Reports and deletes machines that belong to no object.
+    """Deletes or adopts machines that belong to no object.
 
-    A machine is deleted if it has a name that this controller gives, if no object had that name in two reconciles, and
-    if no pod but those of DaemonSets is bound to its Node: with others, only the user can know whether they are still
-    needed. It needs a provider that keeps names.
+    Such a machine has a name that this controller gives, and no object had that name in two reconciles. If pods other
+    than those of DaemonSets are bound to its Node, they may still be needed: its group gets an object for it, so that
+    it counts, and is removed by the rules of scale-down. Otherwise it is deleted. It needs a provider that keeps names.
     """
 
-    def __init__(self, provider: Provider, reporter: Reporter) -> None:
+    def __init__(self, cluster: Cluster, provider: Provider, reporter: Reporter) -> None:
+        self._cluster = cluster
         self._provider = provider
         self._reporter = reporter
         self._suspects: frozenset[str] = frozenset()
 
-    async def check(self, view: ClusterView, machines: Sequence[Machine]) -> None:
+    async def check(self, view: ClusterView, machines: Sequence[Machine], now: datetime) -> None:
         """Look for machines without object."""
         if not self._provider.keeps_names:
             return
@@ -37,7 +43,7 @@ class Orphans:
         found = {each.name: each for each in machines if self._is_orphan(each, known)}
         # In the second reconcile: the cache may not have the object yet that another leader created.
         for name in sorted(self._suspects & found.keys()):
-            await self._delete(view, found[name])
+            await self._settle(view, found[name], now)
         for name in sorted(found.keys() - self._suspects):
             note = f"machine {name} belongs to no VPSieNode"
             self._reporter.event(_group_of(view, name), "OrphanedMachine", note)
@@ -51,13 +57,31 @@ class Orphans:
             and _NAMED.fullmatch(machine.name) is not None
         )
 
-    async def _delete(self, view: ClusterView, machine: Machine) -> None:
+    async def _settle(self, view: ClusterView, machine: Machine, now: datetime) -> None:
+        group = _group_of(view, machine.name)
         if {machine.name, machine.node_name} & set(_nodes_in_use(view)):
+            if group is not None and not group.ending and machine.instance_type:
+                await self._adopt(group, machine, now)
             return
         try:
             await self._provider.delete(machine)
         except ProviderError as error:
-            self._reporter.event(_group_of(view, machine.name), "OrphanedMachine", f"machine {machine.name}: {error}")
+            self._reporter.event(group, "OrphanedMachine", f"machine {machine.name}: {error}")
+
+    async def _adopt(self, group: GroupObject, machine: Machine, now: datetime) -> None:
+        """Create the object of a machine, as if it had just booted."""
+        zone = machine.zone or (group.spec.datacenter_id if group.spec is not None else "")
+        names = {"nodeGroupName": group.key.name, "instanceType": machine.instance_type, "datacenterID": zone}
+        manifest = member_manifest(group, VPSieNodeSpec.model_validate(names), machine.name)
+        try:
+            node = read_node(await self._cluster.create(manifest, field_manager=FIELD_MANAGER))
+        except AlreadyExistsError:
+            return
+        times = dict.fromkeys(("requested_at", "accepted_at", "running_at"), now)
+        known = {"phase": "Joining", "machine_id": machine.id, "node_name": machine.node_name, **times}
+        await store_node_status(self._cluster, node, node.status.model_copy(update=known))
+        note = f"machine {machine.name} belongs to the group again, as pods run on its node"
+        self._reporter.event(group, "OrphanedMachine", note, node=node)
 
 
 def _nodes_in_use(view: ClusterView) -> Iterator[str]:

@@ -16,12 +16,14 @@ from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, reque
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
 from ocf.controllers.nodegroup.group_status import failed_status, invalid_status, problem_of
+from ocf.controllers.nodegroup.lifecycle import may_be_late
 from ocf.controllers.nodegroup.machines import MachineSteps
 from ocf.controllers.nodegroup.metrics import GroupSize
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterReader, ClusterView
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.orphans import Orphans
+from ocf.controllers.nodegroup.pacing import PacedProvider
 from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
@@ -50,13 +52,13 @@ class Reconciler:
     ) -> None:
         self._cluster = cluster
         self._reader = ClusterReader(options.metrics)
-        self._provider = provider
+        self._provider = provider = PacedProvider(provider, clock)
         self._clock = clock
         self._reporter = reporter
         self._options = options
         self._machines = MachineSteps(cluster, provider, reporter)
         self._drains = DrainSteps(cluster, reporter, options.rules)
-        self._orphans = Orphans(provider, reporter)
+        self._orphans = Orphans(cluster, provider, reporter)
         self._writer = GroupWriter(cluster, reporter)
         self._catalog = Catalog()
         self._catalog_at: datetime | None = None
@@ -99,7 +101,7 @@ class Reconciler:
                 problem = problem_of(problems.get(group, ""), _held_text(view, group, held))
                 step = self._writer.carry_out(view, plan, found, problem=problem, now=now)
                 await self._safely(found.name, step, failures)
-            await self._orphans.check(view, machines)
+            await self._safely("machines", self._orphans.check(view, machines, now), failures)
         self._measure(view, plan)
         return self._delay(0) if failures or problems or _is_busy(view) else self._options.idle_period
 
@@ -150,7 +152,8 @@ class Reconciler:
         await self._machines.advance_all(current, [node for node in nodes if id(node) not in others])
         for node in nodes:
             # Those of other groups are deleted once their failure is counted (see `carry_out`).
-            if node.status.phase == "Failed" and not node.ending and not _is_decided(view, node):
+            failed = node.status.phase == "Failed" and not node.ending and not may_be_late(node.status, current.now)
+            if failed and not _is_decided(view, node):
                 await self._safely(node.name, delete_object(self._cluster, node.manifest), current.failures)
 
     def _held(self, view: ClusterView, snapshot: ClusterSnapshot, now: datetime) -> dict[str, str]:

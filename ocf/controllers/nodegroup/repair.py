@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from ocf.controllers.nodegroup.lifecycle import NodeState
+from ocf.controllers.nodegroup.lifecycle import NodeState, is_lost
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.nodegroups import Blocked
@@ -71,21 +71,28 @@ def _held_of(
     working = [node for node in nodes if node.status.phase in ("Ready", "Draining") and not node.ending]
     unready = [node for node in working if view.index.state(node.status.node_name) is NodeState.NOT_READY]
     overdue = [node for node in unready if is_overdue(node, group, now)]
+    # The list may be wrong. If it is not, the machines are gone, and no share of them comes back by waiting.
+    lost = {node.uid: blocked(node) for node in unready if is_lost(node.status, now) and node not in overdue}
+    held = {uid: _text(why) for uid, why in lost.items() if why is not None}
     if len(unready) >= _SICK_TOGETHER and len(unready) * _MOST_SICK > len(working):
         sick = sick or f"{len(unready)} of {len(working)} nodes of the group are not ready"
     if sick:
-        return {node.uid: f"{sick}: the nodes are hardly the cause, and none is replaced" for node in overdue}
+        text = f"{sick}: the nodes are hardly the cause, and none is replaced"
+        return {**held, **dict.fromkeys((node.uid for node in overdue), text)}
     # Those on their way out that failed after they were ready; one that never was is no repair.
     leaving = sum(node.status.failed_at is not None and node.status.ready_at is not None for node in nodes)
     free = max(len(working) * _AT_A_TIME_PERCENT // 100, 1) - leaving
-    held: dict[str, str] = {}
     for node in sorted(overdue, key=lambda node: (node.status.unready_since or now, node.name)):
         why = blocked(node)
         if why is not None:
-            pod = f" ({why.pod})" if why.pod else ""
-            held[node.uid] = f"{why.reason}: {why.message}{pod}"
+            held[node.uid] = _text(why)
         elif free <= 0:
             held[node.uid] = "enough nodes of the group are being replaced"
         else:
             free -= 1
     return held
+
+
+def _text(why: Blocked) -> str:
+    pod = f" ({why.pod})" if why.pod else ""
+    return f"{why.reason}: {why.message}{pod}"

@@ -408,15 +408,30 @@ def test_a_machine_without_object_is_reported_then_deleted(env: Env) -> None:
     run(scenario())
 
 
-def test_a_machine_without_object_is_kept_while_pods_run_on_it(env: Env) -> None:
+# https://github.com/aws/karpenter-provider-aws/issues/2734, https://github.com/cloudpilot-ai/karpenter-provider-gcp/issues/242
+def test_a_machine_without_object_belongs_to_its_group_again_while_pods_run_on_it(env: Env) -> None:
     async def scenario() -> None:
-        await env.set_up()
+        await env.set_up(maxNodes=1)
         await env.provider.create(MachineRequest("workers-0123456789", "workers", "small", "fra"))
         env.clock.advance(timedelta(minutes=1))
         await env.add_pod()
         await env.others()
         await env.tick(5)
+        (node,) = await env.objects("VPSieNode")
+        assert (node["metadata"]["name"], node["spec"]["instanceType"]) == ("workers-0123456789", "small")
+        assert await env.phases() == ["Ready"]
+        notes = [each.note for each in env.events.all if each.reason == "OrphanedMachine"]
+        assert notes == [
+            "machine workers-0123456789 belongs to no VPSieNode",
+            "machine workers-0123456789 belongs to the group again, as pods run on its node",
+        ]
+        # It counts for the maximum, and goes when it is idle.
+        await env.add_pod("web-1", cpu="1500m")
+        await env.tick(10)
         assert await env.machines() == 1
+        await env.remove_pods()
+        await env.tick(40)
+        assert await env.machines() == 0
 
     run(scenario())
 

@@ -27,6 +27,8 @@ MOST: Final = 4
 STEP: Final = timedelta(minutes=1)
 SLOT: Final = 12  # steps with the same faults
 WAITING: Final = "last-0"
+# An example takes as long as ten of others: 4 in `make test`, 50 in `make properties`.
+EXAMPLES: Final = settings().max_examples // 10
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class Slot:
 
     answer: ListAnswer
     loses: frozenset[str]
+    fails: frozenset[str]
+    wait: timedelta
+    joins_after: timedelta | None
     change: Change
     sick: int
 
@@ -43,6 +48,9 @@ slots = st.builds(
     Slot,
     st.sampled_from(ListAnswer),
     st.sets(st.sampled_from(["create", "delete"])).map(frozenset),
+    st.sets(st.sampled_from(["create", "delete"])).map(frozenset),
+    st.sampled_from([timedelta(0), timedelta(0), timedelta(minutes=5)]),
+    st.sampled_from([timedelta(0), timedelta(minutes=10), None]),
     st.sampled_from([as_promised, with_amounts(cpu="1800m"), with_taint, without_label]),
     st.integers(0, 2),
 )
@@ -76,7 +84,7 @@ class Watcher:
                 self.bought.setdefault(each["metadata"]["name"], self.env.clock.now())
 
 
-@settings(max_examples=3, phases=[Phase.generate])
+@settings(max_examples=EXAMPLES, phases=[Phase.generate])
 @given(st.lists(slots, min_size=2, max_size=4))
 def test_no_fault_of_the_cloud_breaks_the_promises_of_node_groups(faults: list[Slot]) -> None:
     env, cloud = hostile(as_promised, RICH)
@@ -94,6 +102,8 @@ def test_no_fault_of_the_cloud_breaks_the_promises_of_node_groups(faults: list[S
         await env.add_pod(WAITING, cpu="1900m", nodeSelector={"disk": "ssd"})
         for slot in faults:
             cloud.answer, cloud.loses, cloud.node = slot.answer, slot.loses, slot.change
+            cloud.fails_before, cloud.joins_after = slot.fails, slot.joins_after
+            cloud.throttle(slot.wait)
             await set_ready(env, (await env.nodes())[: slot.sick], "Unknown")
             for _ in range(SLOT):
                 await env.tick(by=STEP)
@@ -107,7 +117,8 @@ def test_no_fault_of_the_cloud_breaks_the_promises_of_node_groups(faults: list[S
             status = await env.read_conditions(GROUP)
             assert "True" in (status["Error"]["status"], status["Scaling"]["status"]), status
         cloud.answer, cloud.loses, cloud.node = ListAnswer.TRUE, frozenset(), as_promised
-        await env.tick(20, by=STEP)
+        cloud.fails_before, cloud.joins_after = frozenset(), timedelta(0)
+        await env.tick(40, by=STEP)
         # No machine is left behind.
         assert {each.name for each in cloud.machines()} == {
             each["metadata"]["name"] for each in await env.objects("VPSieNode")

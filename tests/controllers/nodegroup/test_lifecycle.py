@@ -42,7 +42,7 @@ def test_a_new_node_stores_its_request_before_it_is_sent() -> None:
         pytest.param(status("Provisioning"), NOTHING, Action.CREATE, id="the request may be lost"),
         pytest.param(status("Provisioning", accepted_at=NOW), NOTHING, Action.CREATE, id="accepted, but not listed"),
         pytest.param(status("Provisioning", 0.5), UNNAMED, Action.FIND, id="unnamed, and just requested"),
-        pytest.param(status("Provisioning", 1), UNNAMED, Action.CREATE, id="unnamed, not found for a minute"),
+        pytest.param(status("Provisioning", 2.9), UNNAMED, Action.FIND, id="unnamed, not found for a while"),
         pytest.param(status("Provisioning", 9, accepted_at=NOW), UNNAMED, Action.FIND, id="unnamed, but accepted"),
     ],
 )
@@ -85,7 +85,6 @@ def test_a_machine_boots_joins_and_becomes_ready() -> None:
         pytest.param(status("Ready", **UNLISTED), NOTHING, "not by this controller", id="gone while ready"),
         pytest.param(status("Ready"), Observation(DELETING), "not by this controller", id="being deleted while ready"),
         pytest.param(status("Ready"), Observation(FAILED), "no disk", id="failed while ready"),
-        pytest.param(status("Ready", machine_id="m-0"), Observation(RUNNING), "replaced by m-1", id="replaced"),
         pytest.param(status("Draining", **UNLISTED), NOTHING, "not by this controller", id="gone while drained"),
     ],
 )
@@ -100,20 +99,90 @@ def test_a_node_that_is_ready_at_last_is_not_given_up() -> None:
     assert step.status.phase == "Ready"
 
 
-def test_a_node_without_a_machine_is_an_earlier_one_of_the_same_name() -> None:
-    step = advance(status("Provisioning"), Observation(None, NodeState.READY, "n-1"), NOW)
-    assert (step.status.phase, step.action) == ("Provisioning", Action.CREATE)
-    late = advance(status("Provisioning", 15), Observation(None, NodeState.READY, "n-1"), NOW)
-    assert late.status.phase == "Failed"
+def test_a_node_that_reports_is_not_given_up_though_its_machine_was_never_listed() -> None:
+    for minutes in (0, 15, 60):
+        step = advance(status("Provisioning", minutes), Observation(None, NodeState.READY, "n-1"), NOW)
+        assert (step.status.phase, step.action) == ("Provisioning", Action.CREATE)
+    late = advance(status("Provisioning", 60), Observation(RUNNING, NodeState.READY, "n-1"), NOW)
+    assert late.status.phase == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({}, "no machine was listed within 3m0s after its request", id="crash before the call"),
+        pytest.param({"last_error": "timeout"}, "after its request: timeout", id="lost answer"),
+    ],
+)
+def test_a_request_without_a_name_is_sent_once(fields: dict[str, Any], problem: str) -> None:
+    """Each repetition could be one more machine, and only one of them would be found by the request."""
+    lost = advance(status("Provisioning", 3, excluded_machines=[], **fields), UNNAMED, NOW).status
+    assert lost.phase == "Failed"
+    assert lost.last_error.endswith(problem)
+    # It is looked for on, and boots like any other once it is found, with the whole time that a node has.
+    assert advance(lost, UNNAMED, NOW) == Step(lost, Action.FIND)
+    found = accepted(lost, PENDING, NOW)
+    assert (found.phase, found.machine_id, found.requested_at, found.failed_at) == ("Provisioning", "m-1", NOW, None)
+    assert advance(lost, UNNAMED, NOW + timedelta(minutes=30)).action is Action.NONE
+
+
+REPLACING = replace(RUNNING, state=MachineState.REPLACING)
+REPLACEMENT = replace(RUNNING, id="m-2", node_name="n-2")
+
+
+@pytest.mark.parametrize("phase", ["Joining", "Ready", "Draining"])
+@pytest.mark.parametrize(
+    "history",
+    [
+        pytest.param([REPLACEMENT], id="at once, as in a rollout"),
+        pytest.param([REPLACING, REPLACING, Machine("", MachineState.PENDING), REPLACEMENT], id="after the old one"),
+    ],
+)
+def test_a_machine_that_is_replaced_belongs_to_the_same_request(phase: str, history: list[Machine]) -> None:
+    stored = status(phase, 60, machine_id="m-1", node_name="n-1", accepted_at=NOW, running_at=NOW, ready_at=NOW)
+    now = NOW
+    for machine in history:
+        # However long the pods of the old machine take to leave.
+        now += timedelta(minutes=30) if machine.id == "m-1" else timedelta(minutes=1)
+        step = advance(stored, Observation(machine, NodeState.NOT_READY, "n-1"), now)
+        assert (step.status.phase, step.status.ready_at) == (
+            "Joining" if machine is REPLACEMENT else "Provisioning",
+            None,
+        )
+        assert step.action is Action.NONE
+        stored = step.status
+    assert (stored.machine_id, stored.node_name) == ("m-2", "n-2")
+    ready = advance(stored, Observation(REPLACEMENT, NodeState.READY, "n-2"), now).status
+    assert (ready.phase, ready.node_name, ready.last_error) == ("Ready", "n-2", "")
+
+
+def test_a_deleted_node_whose_machine_was_replaced_drains_the_replacement_first() -> None:
+    stored = status("Draining", 60, machine_id="m-1", node_name="n-1", ready_at=NOW)
+    observed = Observation(REPLACEMENT, NodeState.READY, "n-2", ending=True)
+    step = advance(stored, observed, NOW)
+    assert (step.status.phase, step.status.node_name, step.action) == ("Ready", "n-2", Action.NONE)
+    booting = advance(stored, replace(observed, node=NodeState.NOT_READY), NOW)
+    assert (booting.status.phase, booting.action) == ("Terminating", Action.DELETE_MACHINE)
 
 
 @pytest.mark.parametrize(
     ("stored", "observed", "action"),
     [
         pytest.param(status("Pending"), UNNAMED, Action.REMOVE, id="never requested"),
-        pytest.param(status("Provisioning"), NOTHING, Action.REMOVE, id="requested, but does not exist"),
-        pytest.param(status("Provisioning", 14), UNNAMED, Action.FIND, id="requested, may still appear"),
-        pytest.param(status("Provisioning", 15), UNNAMED, Action.REMOVE, id="requested, did not appear in time"),
+        pytest.param(status("Provisioning"), NOTHING, Action.DELETE_MACHINE, id="requested, but not listed"),
+        pytest.param(
+            status("Provisioning", unlisted_since=NOW - timedelta(minutes=1)),
+            NOTHING,
+            Action.DELETE_MACHINE,
+            id="requested, and not listed for a minute",
+        ),
+        pytest.param(status("Terminating", terminating_at=NOW), NOTHING, Action.REMOVE, id="does not exist"),
+        pytest.param(
+            status("Provisioning", 29, excluded_machines=[]), UNNAMED, Action.FIND, id="unnamed, may still appear"
+        ),
+        pytest.param(
+            status("Provisioning", 30, excluded_machines=[]), UNNAMED, Action.REMOVE, id="unnamed, did not appear"
+        ),
         pytest.param(status("Ready", machine_id="m-1"), Observation(RUNNING), Action.DELETE_MACHINE, id="runs"),
         pytest.param(status("Failed", machine_id="m-1"), Observation(FAILED), Action.DELETE_MACHINE, id="failed"),
         pytest.param(status("Terminating", machine_id="m-1"), Observation(DELETING), Action.NONE, id="being deleted"),
@@ -136,7 +205,7 @@ def test_a_deleted_node_is_removed_when_its_machine_is_gone(
         pytest.param(0, NodeState.READY, True, id="for a moment, ready"),
         pytest.param(0, NodeState.NOT_READY, True, id="for a moment, not ready"),
         pytest.param(60, NodeState.READY, True, id="for long, ready"),
-        pytest.param(60, NodeState.NOT_READY, False, id="for long, not ready"),
+        pytest.param(60, NodeState.NOT_READY, False, id="for long, not ready for long"),
         pytest.param(60, NodeState.ABSENT, False, id="for long, without a Node"),
     ],
 )
@@ -144,11 +213,27 @@ def test_a_machine_that_is_not_listed_is_lost_once_its_node_does_not_report_eith
     phase: str, minutes: int, node: NodeState, kept: bool
 ) -> None:
     since = NOW - timedelta(minutes=minutes) if minutes else None
-    stored = status(phase, running_at=NOW, machine_id="m-1", unlisted_since=since)
+    stored = status(phase, running_at=NOW, machine_id="m-1", unlisted_since=since, unready_since=since)
     step = advance(stored, Observation(None, node, "n-1"), NOW)
     assert (step.status.phase == phase, step.action) == (kept, Action.NONE)
     assert step.status.unlisted_since == (since or NOW)
     assert advance(step.status, Observation(RUNNING, node, "n-1"), NOW).status.unlisted_since is None
+
+
+@pytest.mark.parametrize(
+    ("unready", "repair"),
+    [
+        pytest.param(None, True, id="not ready only now, its pods were not looked at"),
+        pytest.param(NOW - timedelta(minutes=1), False, id="a safety rule keeps it"),
+    ],
+)
+def test_a_node_that_is_not_listed_and_not_ready_is_not_given_up_at_once(
+    unready: datetime | None,
+    repair: bool,
+) -> None:
+    stored = status("Ready", running_at=NOW, unready_since=unready, **UNLISTED)
+    step = advance(stored, Observation(None, NodeState.NOT_READY, "n-1", repair=repair), NOW)
+    assert (step.status.phase, step.status.unready_since) == ("Ready", unready or NOW)
 
 
 @pytest.mark.parametrize(("node", "phase"), [(NodeState.READY, "Joining"), (NodeState.NOT_READY, "Failed")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -12,7 +12,7 @@ from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import MachineNotFoundError, ProviderRefusedError, ProviderUnavailableError
 from ocf.nodegroups import InstanceType, Machine, MachineRequest
 from ocf.testing import VirtualClock
-from tests.controllers.nodegroup.conftest import Env, run
+from tests.controllers.nodegroup.conftest import GROUP, Env, run
 
 DELAY = timedelta(seconds=45)
 
@@ -23,6 +23,7 @@ class Nameless:
     Attributes:
         inner: The machines, as their kubelets know them.
         lost: How many answers are lost.
+        late: After how long the machine of a lost answer is listed.
         refuses: Whether requests are refused.
         overlapping: How many requests were sent while a machine was not listed yet.
     """
@@ -30,10 +31,12 @@ class Nameless:
     def __init__(self, inner: SimulatedProvider, clock: VirtualClock) -> None:
         self.inner = inner
         self.lost = 0
+        self.late = DELAY
         self.refuses = False
         self.overlapping = 0
         self._clock = clock
         self._sent = 0
+        self._unanswered: set[str] = set()
 
     @property
     def keeps_names(self) -> bool:
@@ -50,6 +53,7 @@ class Nameless:
         made = await self.inner.create(replace(request, name=f"vm-{self._sent}"))
         if self.lost:
             self.lost -= 1
+            self._unanswered.add(made.name)
             raise ProviderUnavailableError("timeout")
         return replace(made, id="", name="", node_name="", provider_id="")
 
@@ -61,10 +65,11 @@ class Nameless:
         return found[0]
 
     async def list(self) -> Sequence[Machine]:
-        return [replace(each, name="") for each in await self.inner.list() if self._is_listed(each.created_at)]
+        return [replace(each, name="") for each in await self.inner.list() if self._is_listed(each)]
 
-    def _is_listed(self, created: datetime | None) -> bool:
-        return created is not None and self._clock.now() >= created + DELAY
+    def _is_listed(self, machine: Machine) -> bool:
+        delay = self.late if machine.name in self._unanswered else DELAY
+        return machine.created_at is not None and self._clock.now() >= machine.created_at + delay
 
     async def delete(self, machine: Machine) -> None:
         await self.inner.delete(machine)
@@ -110,5 +115,56 @@ def test_a_refusal_keeps_no_other_request_waiting(env: Env) -> None:
         assert await env.objects("VPSieNode") == ()
         (backoff,) = (await env.status())["backoffs"]
         assert (backoff["failures"], backoff["message"]) == (1, "the quota is used up")
+
+    run(scenario())
+
+
+# https://github.com/scrapoxy/scrapoxy/issues/46, https://github.com/cloudpilot-ai/karpenter-provider-gcp/issues/242
+@pytest.mark.parametrize("seconds", [100, 170, 190, 600, 1700])
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_machine_that_is_listed_late_belongs_to_a_request(env: Env, seconds: int, most: int) -> None:
+    async def scenario() -> None:
+        cloud = nameless(env)
+        cloud.late, cloud.lost = timedelta(seconds=seconds), 1
+        await env.set_up(maxNodes=most, offeringIDs=["small"])
+        await env.add_pod()
+        for _ in range(80):
+            await env.tick()
+            assert await env.machines() <= most
+        assert await env.waiting() == []
+        owned = {each["status"]["machineId"]: each["status"]["phase"] for each in await env.objects("VPSieNode")}
+        assert owned.keys() == {each.id for each in env.provider.machines()}
+        await env.tick(40)
+        # What is not needed leaves by the rules of scale-down.
+        assert (await env.phases(), await env.machines(), await env.waiting()) == (["Ready"], 1, [])
+
+    run(scenario())
+
+
+# https://github.com/paperclipinc/karpenter-provider-hetzner/pull/53
+def test_a_group_that_is_deleted_takes_machines_with_it_that_are_listed_late(env: Env) -> None:
+    async def scenario() -> None:
+        cloud = nameless(env)
+        cloud.late, cloud.lost = timedelta(minutes=10), 1
+        await env.set_up(minNodes=1, offeringIDs=["small"])
+        await env.tick(2)
+        await env.cluster.delete(GROUP)
+        await env.tick(30)
+        assert (await env.machines(), await env.gone(GROUP)) == (0, True)
+
+    run(scenario())
+
+
+def test_a_worker_that_a_user_adds_much_later_is_not_taken_for_a_late_one(env: Env) -> None:
+    async def scenario() -> None:
+        cloud = nameless(env)
+        cloud.late, cloud.lost = timedelta(days=1), 1
+        await env.set_up(minNodes=1, maxNodes=1, offeringIDs=["small"])
+        await env.tick(2)
+        await env.cluster.delete(GROUP)
+        env.clock.advance(timedelta(minutes=20))
+        await cloud.create(MachineRequest("theirs", "", "small", "fra"))
+        await env.tick(40)
+        assert len(await cloud.list()) == 1
 
     run(scenario())

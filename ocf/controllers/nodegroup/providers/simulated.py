@@ -163,8 +163,12 @@ class SimulatedProvider:
             if ours and name not in machines:
                 await _delete_node(cluster, name)
         for name, machine in machines.items():
-            if machine.state is MachineState.RUNNING and name not in known:
+            if name not in known and self.may_join(machine):
                 await self._register(cluster, self._records[name].request)
+
+    def may_join(self, machine: Machine) -> bool:
+        """Return whether the Node of a machine that runs may join the cluster."""
+        return machine.state is MachineState.RUNNING
 
     def node_of(self, request: MachineRequest) -> Manifest:
         """Return the Node that a machine registers, without conditions."""

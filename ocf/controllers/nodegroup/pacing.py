@@ -1,0 +1,67 @@
+"""`PacedProvider`: a provider that is not called while it asks its callers to wait."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from ocf.concepts import Clock
+from ocf.errors import ProviderUnavailableError
+from ocf.nodegroups import InstanceType, Machine, MachineRequest, Provider
+
+__all__ = ["PacedProvider"]
+
+_Answer = TypeVar("_Answer")
+# As elsewhere for systems outside of the cluster: an answer of days would stop the controller for as long.
+_LONGEST: Final = timedelta(hours=1)
+
+
+class PacedProvider:
+    """A `Provider` whose `Retry-After`, in the answer of any call, holds for all calls.
+
+    Limits of clouds are those of an account: each call of another node would extend the wait.
+    """
+
+    def __init__(self, provider: Provider, clock: Clock) -> None:
+        self._provider = provider
+        self._clock = clock
+        self._until: datetime | None = None
+        self._cause = ""
+
+    @property
+    def keeps_names(self) -> bool:
+        """As the provider."""
+        return self._provider.keeps_names
+
+    async def instance_types(self) -> Sequence[InstanceType]:
+        """Return all instance types; as `Provider`."""
+        return await self._call(self._provider.instance_types)
+
+    async def create(self, request: MachineRequest) -> Machine:
+        """Create a machine; as `Provider`."""
+        return await self._call(lambda: self._provider.create(request))
+
+    async def get(self, request: MachineRequest) -> Machine:
+        """Return the machine of a request; as `Provider`."""
+        return await self._call(lambda: self._provider.get(request))
+
+    async def list(self) -> Sequence[Machine]:
+        """Return all machines; as `Provider`."""
+        return await self._call(self._provider.list)
+
+    async def delete(self, machine: Machine) -> None:
+        """Delete a machine; as `Provider`."""
+        await self._call(lambda: self._provider.delete(machine))
+
+    async def _call(self, send: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        now = self._clock.now()
+        left = timedelta(0) if self._until is None else self._until - now
+        # More is left than was asked for only after the clock was set back.
+        if timedelta(0) < left <= _LONGEST:
+            raise ProviderUnavailableError(self._cause, retry_after=left.total_seconds())
+        try:
+            return await send()
+        except ProviderUnavailableError as error:
+            if error.retry_after:
+                self._until = now + min(timedelta(seconds=error.retry_after), _LONGEST)
+                self._cause = str(error)
+            raise
