@@ -37,6 +37,7 @@ class InstanceType:
         labels: Labels of its nodes beyond those that every node has.
         problem: Why no node of it can be added, such as a capacity that cannot be read; empty if there is no problem.
             Such a type keeps no other from being used.
+        undeletable: Why its machines cannot be deleted now, such as a rollout of the provider; empty if they can.
 
     Example:
         >>> small = InstanceType("small", {"cpu": Quantity.parse(2)}, offerings=(Offering("fra", 0.02),))
@@ -50,6 +51,7 @@ class InstanceType:
     offerings: tuple[Offering, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
+    undeletable: str = ""
 
     def __post_init__(self) -> None:
         if not self.allocatable:

@@ -77,7 +77,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
         now=now,
         statuses=statuses,
         nominations=view.nominations(now),
-        rules=(_unmanaged(view), drain_backoff_rule(view, now), *rules),
+        rules=(_unmanaged(view), _undeletable(catalog), drain_backoff_rule(view, now), *rules),
     )
     return NodeGroupPlan(
         decision=decision,
@@ -102,3 +102,13 @@ def _unmanaged(view: ClusterView) -> SafetyRule:
 def _is_managed(node: NodeObject) -> bool:
     # One that drains already is on its way out and needs no decision.
     return node.spec is not None and not node.problems and node.status.phase == "Ready"
+
+
+def _undeletable(catalog: Catalog) -> SafetyRule:
+    """Return the rule that keeps nodes whose machines the provider cannot delete now."""
+
+    def check(removal: Removal) -> Blocked | None:
+        known = catalog.types.get(removal.node.offering[0]) if removal.node.offering else None
+        return Blocked("undeletable", known.undeletable) if known is not None and known.undeletable else None
+
+    return SafetyRule("undeletable", check)

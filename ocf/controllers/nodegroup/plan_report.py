@@ -27,6 +27,7 @@ REMEDIES: Final = {
     "bare_pod": 'run it by a controller such as a Deployment, or annotate it with ocf.dev/safe-to-evict: "true"',
     "do_not_disrupt": "remove the annotation do-not-disrupt of the pod or of the node",
     "drain": "remove what its last drain waited for, or delete the VPSieNode to drain it now",
+    "undeletable": "wait for the end of the rollout at the provider, or end the pause",
     "unmanaged": "delete the Node yourself, or remove the label of the group from it",
 }
 """What would have to change, by the name of the rule."""

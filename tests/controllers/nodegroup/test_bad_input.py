@@ -180,7 +180,7 @@ def test_a_clock_that_was_set_back_removes_nothing_before_its_time(hours: float)
 
 
 def test_each_rule_has_a_remedy() -> None:
-    others = {"capacity", "bare_pod", "unmanaged"}
+    others = {"capacity", "bare_pod", "undeletable", "unmanaged"}
     assert {rule.name for rule in RULES} | others == set(REMEDIES)
 
 

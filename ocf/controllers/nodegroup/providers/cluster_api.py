@@ -5,20 +5,26 @@ cluster autoscaler reads them, and our own annotation has the price. A machine i
 `spec.replicas` and records the name of the request in an annotation, so that a repeated request changes nothing. It is
 removed by marking its Machine and lowering `spec.replicas`, again together with the record.
 
-Source: https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/autoscaling, and the reference of the
-annotation `cluster.x-k8s.io/delete-machine`.
+Cluster API replaces Machines: in a rollout, or when a MachineHealthCheck or a user deletes one. A replacement belongs
+to the request of the Machine that it replaces. A MachineSet counts a Machine that is being deleted, so the replacement
+comes after it, but in a rollout, which may exceed `spec.replicas` for a while (`maxSurge`).
+
+Source: https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/autoscaling, the reference of the annotations
+`cluster.x-k8s.io/delete-machine` and `cluster.x-k8s.io/paused`, and the controllers of MachineDeployments and
+MachineSets of Cluster API 1.13.6.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
 from ocf.cluster.retry import MOST_TRIES, retry_on_conflict
 from ocf.errors import (
     ApiError,
+    CapacityExhaustedError,
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -38,6 +44,8 @@ __all__ = ["ClusterAPIProvider"]
 _CAPACITY: Final = "capacity.cluster-autoscaler.kubernetes.io"
 _DELETE: Final = "cluster.x-k8s.io/delete-machine"
 _DEPLOYMENT: Final = "cluster.x-k8s.io/deployment-name"
+_PAUSED: Final = "cluster.x-k8s.io/paused"
+_TEMPLATE: Final = "machine-template-hash"
 _PRICE: Final = f"autoscaling.{PREFIX}/price-per-hour"
 _RECORD: Final = f"autoscaling.{PREFIX}/machines"
 _FIELD_MANAGER: Final = "ocf-nodegroup-controller"
@@ -82,20 +90,27 @@ class _Record:
         """Return the value of the annotation."""
         return json.dumps({"requests": dict(sorted(self.requests.items())), "others": sorted(self.others)})
 
-    def with_machines(self, machines: Sequence[Manifest]) -> "_Record":
+    def with_machines(self, machines: Sequence[Manifest], replicas: int) -> "_Record":
         """Give machines that belong to no request to the requests without one, the oldest first.
 
         Cluster API replaces a machine that another client deletes; the replacement belongs to the same request.
+
+        Args:
+            replicas: `spec.replicas`: as many machines as there are requests and others, but in a rollout.
         """
         existing = {_name(each) for each in machines}
+        lasting = {_name(each) for each in machines if not _is_deleting(each)}
         kept = {name: machine if machine in existing else "" for name, machine in self.requests.items()}
         others = self.others & existing
         taken = {*kept.values(), *others}
-        free = sorted((_created(each), _name(each)) for each in machines if _name(each) not in taken)
-        waiting = sorted(name for name, machine in kept.items() if not machine)
-        given = {name: machine for name, (_, machine) in zip(waiting, free, strict=False)}
-        # A machine that belongs to no request, and for which none waits, is not taken up: a user has raised `replicas`.
-        return _Record({**kept, **given}, others)
+        # One that is marked goes next: its request, if it had one, has been deleted.
+        free = [name for name in _by_age(machines) if name in lasting - taken and not _is_marked(machines, name)]
+        # First the requests without any machine; that of the others is still being deleted.
+        waiting = sorted((machine, name) for name, machine in kept.items() if machine not in lasting)
+        given = {name: machine for (_, name), machine in zip(waiting, free, strict=False)}
+        # The rest is of a rollout, unless a user has raised `replicas`, or a machine of theirs was replaced.
+        more = max(0, replicas - len(kept) - len(others & lasting))
+        return _Record({**kept, **given}, others | set(free[len(given) :][:more]))
 
 
 _Change: TypeAlias = Callable[[_Record, int], tuple[_Record, int]]
@@ -129,7 +144,8 @@ class ClusterAPIProvider:
 
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return one instance type for each MachineDeployment, sorted by name; as `Provider`."""
-        return sorted((_instance_type(each) for each in await self._deployments()), key=lambda each: each.name)
+        found = [_instance_type(each, await self._machines(_name(each))) for each in await self._deployments()]
+        return sorted(found, key=lambda each: each.name)
 
     async def create(self, request: MachineRequest) -> Machine:
         """Raise `spec.replicas` by one and record the request, unless it is recorded; as `Provider`."""
@@ -140,6 +156,10 @@ class ClusterAPIProvider:
                 return record, replicas
             return _Record({**record.requests, request.name: ""}, record.others), replicas + 1
 
+        deployment = await self._deployment(request.instance_type)
+        reason = _pause(deployment)
+        if reason and request.name not in _Record.read(deployment, ()).requests:
+            raise CapacityExhaustedError(f"{request.name} cannot be created: {reason}")
         await self._change(request.instance_type, add)
         return await self.get(request)
 
@@ -180,14 +200,23 @@ class ClusterAPIProvider:
     async def _read_one(self, deployment: Manifest) -> Sequence[Machine]:
         machines = await self._machines(_name(deployment))
         record = _Record.read(deployment, machines)
-        if record.with_machines(machines).requests != record.requests:
+        if record.with_machines(machines, _replicas(deployment)) != record:
             record = await self._change(_name(deployment), lambda record, replicas: (record, replicas))
         names = {machine: name for name, machine in record.requests.items() if machine}
         waiting = sorted(name for name, machine in record.requests.items() if not machine)
+        if len(machines) >= _replicas(deployment) and not _pause(deployment):
+            await self._release(machines, {*names, *record.others}, len(waiting))
         return [
             *(_machine(each, deployment, names.get(_name(each), "")) for each in machines),
             *(_waiting(name, deployment) for name in waiting),
         ]
+
+    async def _release(self, machines: Sequence[Manifest], taken: set[str], number: int) -> None:
+        """Delete marked Machines that count as those of requests: `spec.replicas` was lowered and raised at once."""
+        free = [name for name in _by_age(machines) if name not in taken and _is_marked(machines, name)]
+        for name in free[:number]:
+            with _provider_errors(f"Machine {name}"):
+                await self._cluster.delete(self._key("Machine", name))
 
     async def delete(self, machine: Machine) -> None:
         """Mark a Machine and lower `spec.replicas` by one; as `Provider`.
@@ -202,13 +231,22 @@ class ClusterAPIProvider:
             raise ProviderUnavailableError("; ".join(failed.values()))
         if known is None:
             return
-        # Lowering `replicas` lets Cluster API choose which Machine to delete, unless one is marked.
-        if not known.id:
-            raise ProviderUnavailableError(f"the Machine of {known.name} does not exist yet, it cannot be deleted")
-        # First, so that a crash in between leaves a mark and one machine more, not a machine less of its choice.
-        await self._mark(known.id)
+        deployment = await self._deployment(known.instance_type)
+        # Lowering `replicas` lets Cluster API choose which Machine to delete, unless one is marked; between several
+        # MachineSets it chooses also then.
+        if reason := _undeletable(deployment, await self._machines(known.instance_type)):
+            raise ProviderUnavailableError(f"{known.name or known.id} cannot be deleted now: {reason}")
+        if known.id and known.state is not MachineState.DELETING:
+            # First, so that a crash in between leaves a mark and one machine more, not a machine less of its choice.
+            await self._mark(known.id)
 
         def remove(record: _Record, replicas: int) -> tuple[_Record, int]:
+            if not known.id:
+                # A user has lowered `replicas`, so that no Machine comes.
+                if replicas >= len(record.requests) + len(record.others):
+                    text = f"the Machine of {known.name} does not exist yet, it cannot be deleted"
+                    raise ProviderUnavailableError(text)
+                return _Record(_without(record.requests, known.name), record.others), replicas
             # Removed from the record already: a repetition after a lost answer must not lower `replicas` twice.
             if known.id not in {*record.requests.values(), *record.others}:
                 return record, replicas
@@ -221,13 +259,13 @@ class ClusterAPIProvider:
         """Change the record and `spec.replicas` of a MachineDeployment in one write; return the new record."""
 
         async def read() -> Manifest:
-            return await self._cluster.get(self._key("MachineDeployment", name))
+            return await self._deployment(name)
 
         async def write(deployment: Manifest) -> _Record:
             machines = await self._machines(name)
-            stored, replicas = _Record.read(deployment, machines), int(deployment["spec"].get("replicas", 1))
-            record, wanted = change(stored.with_machines(machines), replicas)
-            if (record.requests, wanted) != (stored.requests, replicas):
+            stored, replicas = _Record.read(deployment, machines), _replicas(deployment)
+            record, wanted = change(stored.with_machines(machines, replicas), replicas)
+            if (record, wanted) != (stored, replicas):
                 await self._patch("MachineDeployment", name, _patch_of(deployment, record, wanted))
             return record
 
@@ -248,6 +286,10 @@ class ClusterAPIProvider:
     async def _patch(self, kind: str, name: str, patch: Manifest) -> None:
         options = PatchOptions(field_manager=_FIELD_MANAGER, patch_type=PatchType.MERGE)
         await self._cluster.patch(self._key(kind, name), patch, options)
+
+    async def _deployment(self, name: str) -> Manifest:
+        with _provider_errors(f"MachineDeployment {name}"):
+            return await self._cluster.get(self._key("MachineDeployment", name))
 
     async def _deployments(self) -> Sequence[Manifest]:
         options = ListOptions(namespace=self._namespace, label_selector=self._selector)
@@ -280,13 +322,56 @@ def _created(manifest: Manifest) -> str:
     return str(manifest["metadata"].get("creationTimestamp", ""))
 
 
+def _replicas(deployment: Manifest) -> int:
+    return int(deployment["spec"].get("replicas", 1))
+
+
+def _by_age(machines: Sequence[Manifest]) -> list[str]:
+    return [name for _, name in sorted((_created(each), _name(each)) for each in machines)]
+
+
+def _is_deleting(manifest: Manifest) -> bool:
+    return "deletionTimestamp" in manifest["metadata"]
+
+
+def _is_marked(machines: Sequence[Manifest], name: str) -> bool:
+    return any(_name(each) == name and _DELETE in (each["metadata"].get("annotations") or {}) for each in machines)
+
+
+def _without(requests: Mapping[str, str], name: str) -> Mapping[str, str]:
+    return {each: machine for each, machine in requests.items() if each != name}
+
+
+def _pause(deployment: Manifest) -> str:
+    """Return why Cluster API does not scale a MachineDeployment; empty if it does."""
+    metadata, spec = deployment["metadata"], deployment["spec"]
+    if "deletionTimestamp" in metadata:
+        return f"MachineDeployment {_name(deployment)} is being deleted"
+    conditions = (deployment.get("status") or {}).get("conditions") or ()
+    # The condition also says that of a Cluster that is paused.
+    paused = any(each.get("type") == "Paused" and each.get("status") == "True" for each in conditions)
+    if paused or spec.get("paused") or _PAUSED in (metadata.get("annotations") or {}):
+        return f"MachineDeployment {_name(deployment)} is paused"
+    return ""
+
+
+def _undeletable(deployment: Manifest, machines: Sequence[Manifest]) -> str:
+    """Return why no chosen Machine of a MachineDeployment can be deleted; empty if it can."""
+    lasting = [each for each in machines if not _is_deleting(each)]
+    templates = {(each["metadata"].get("labels") or {}).get(_TEMPLATE, "") for each in lasting}
+    if len(templates) > 1:
+        return f"MachineDeployment {_name(deployment)} rolls out: Cluster API would choose the Machine"
+    return _pause(deployment)
+
+
 def _zone(deployment: Manifest) -> str:
     return str(deployment["spec"]["template"]["spec"].get("failureDomain") or "")
 
 
-def _instance_type(deployment: Manifest) -> InstanceType:
+def _instance_type(deployment: Manifest, machines: Sequence[Manifest]) -> InstanceType:
     try:
-        return _read_type(deployment)
+        known = _read_type(deployment)
+        return replace(known, problem=_pause(deployment), undeletable=_undeletable(deployment, machines))
     except ProviderRefusedError as error:
         # One MachineDeployment without capacities keeps no other from being scaled.
         return InstanceType(_name(deployment), {}, problem=str(error))
@@ -319,8 +404,9 @@ def _machine(machine: Manifest, deployment: Manifest, request: str) -> Machine:
     status = machine.get("status") or {}
     phase = str(status.get("phase", ""))
     state = _STATES.get(phase, MachineState.PENDING)
-    if "deletionTimestamp" in machine["metadata"]:
-        state = MachineState.DELETING
+    if _is_deleting(machine):
+        replaced = request and not _is_deleting(deployment)
+        state = MachineState.REPLACING if replaced else MachineState.DELETING
     created = _created(machine)
     return Machine(
         id=_name(machine),

@@ -10,7 +10,7 @@ import pytest
 
 from ocf.cluster import Cluster, InterceptingCluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
-from ocf.errors import ProviderRefusedError, ProviderUnavailableError
+from ocf.errors import CapacityExhaustedError, ProviderRefusedError, ProviderUnavailableError
 from ocf.nodegroups import IncompleteListError, Machine, MachineRequest, MachineState, Offering
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.documents import load_documents
@@ -32,17 +32,27 @@ DELETE: Final = "cluster.x-k8s.io/delete-machine"
 RECORD: Final = "autoscaling.ocf.dev/machines"
 
 
+FINALIZER: Final = "machine.cluster.x-k8s.io"
+TEMPLATE: Final = "machine-template-hash"
+
+
 class FakeClusterAPI:
     """The part of Cluster API that creates and deletes Machines, on demand.
 
     Args:
         cluster: The cluster.
         namespace: The namespace of the objects.
+
+    Attributes:
+        lingers: Whether a Machine that is deleted stays until `finish`, as one whose node is drained does.
+        template: The hash of the template of new Machines; another one begins a rollout.
     """
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
+        self.lingers = False
+        self.template = "a"
         self._created = 0
 
     async def define(self, name: str, *, replicas: int = 0, annotations: dict[str, str] | None = None) -> None:
@@ -66,15 +76,50 @@ class FakeClusterAPI:
         await self.cluster.create(manifest, field_manager="user")
 
     async def reconcile(self, name: str) -> None:
-        """Create the missing Machines, or delete those that are too many: marked ones first, then the newest."""
+        """Create the missing Machines, or delete those that are too many, as a MachineSet does.
+
+        One that is being deleted counts until it is gone, and goes first; then marked ones, then the newest.
+        """
         deployment = await self.deployment(name)
         machines = await self.machines(name)
         for _ in range(deployment["spec"]["replicas"] - len(machines)):
             await self._create(deployment)
         surplus = len(machines) - deployment["spec"]["replicas"]
-        marked = sorted(machines, key=lambda each: DELETE not in (each["metadata"].get("annotations") or {}))
-        for each in marked[: max(0, surplus)]:
+        order = sorted(
+            machines,
+            key=lambda each: (
+                "deletionTimestamp" not in each["metadata"],
+                DELETE not in (each["metadata"].get("annotations") or {}),
+            ),
+        )
+        for each in order[: max(0, surplus)]:
             await self.cluster.delete(ObjectKey.of(each))
+
+    async def surge(self, name: str) -> None:
+        """Create one Machine more, as a rollout does."""
+        await self._create(await self.deployment(name))
+
+    async def remove(self, machine: str) -> None:
+        """Delete a Machine, as a rollout, a MachineHealthCheck or a user does."""
+        await self.cluster.delete(ObjectKey(VERSION, "Machine", machine, self.namespace))
+
+    async def finish(self, machine: str) -> None:
+        """Let a Machine go whose node is drained."""
+        await self._patch("Machine", machine, {"metadata": {"finalizers": None}})
+
+    async def change(self, name: str, patch: Manifest) -> None:
+        """Patch a MachineDeployment as a user, and its status as Cluster API."""
+        await self._patch("MachineDeployment", name, patch)
+        if "status" in patch:
+            await self._patch("MachineDeployment", name, patch, Subresource.STATUS)
+
+    async def _patch(self, kind: str, name: str, patch: Manifest, part: Subresource | None = None) -> None:
+        options = PatchOptions(field_manager="user", patch_type=PatchType.MERGE, subresource=part)
+        await self.cluster.patch(ObjectKey(VERSION, kind, name, self.namespace), patch, options)
+
+    async def marked(self, name: str) -> list[str]:
+        machines = await self.machines(name)
+        return [each["metadata"]["name"] for each in machines if DELETE in (each["metadata"].get("annotations") or {})]
 
     async def boot(self, name: str, *, phase: str = "Running") -> None:
         for machine in await self.machines(name):
@@ -102,7 +147,8 @@ class FakeClusterAPI:
             "metadata": {
                 "name": f"{name}-{self._created}",
                 "namespace": self.namespace,
-                "labels": {"cluster.x-k8s.io/deployment-name": name},
+                "labels": {"cluster.x-k8s.io/deployment-name": name, TEMPLATE: self.template},
+                "finalizers": [FINALIZER] if self.lingers else [],
             },
             "spec": deployment["spec"]["template"]["spec"],
         }
@@ -307,3 +353,191 @@ async def test_the_record_is_one_annotation(capi: FakeClusterAPI) -> None:
 async def test_a_missing_machine_deployment_is_refused(capi: FakeClusterAPI) -> None:
     with pytest.raises(ProviderRefusedError, match="MachineDeployment small"):
         await provider_of(capi).create(small("pool-1"))
+
+
+async def test_a_rollout_gives_each_request_the_machine_that_replaces_its_own(capi: FakeClusterAPI) -> None:
+    """As Cluster API does with `maxSurge: 1`: one more, then one less, until all are of the new template."""
+    capi.lingers = True
+    await capi.define("small")
+    provider = provider_of(capi)
+    for name in ("pool-1", "pool-2"):
+        await provider.create(small(name))
+        await capi.reconcile("small")
+        await provider.get(small(name))
+    capi.template = "b"
+    seen = []
+    for old in ("small-1", "small-2"):
+        await capi.surge("small")
+        await provider.list()
+        await capi.remove(old)
+        seen.append({each.id: (each.name, each.state) for each in await provider.list()}[old])
+        await capi.finish(old)
+    # The machine that is being deleted belongs to no request any more: its node is not one that has failed.
+    assert seen == [("", MachineState.DELETING)] * 2
+    assert [(await provider.get(small(name))).id for name in ("pool-1", "pool-2")] == ["small-3", "small-4"]
+    deployment = await capi.deployment("small")
+    assert json.loads(deployment["metadata"]["annotations"][RECORD])["others"] == []
+    assert (deployment["spec"]["replicas"], await capi.marked("small")) == (2, [])
+
+
+# https://github.com/kubernetes/autoscaler/issues/8494, https://github.com/kubernetes/autoscaler/issues/5465
+async def test_no_machine_is_deleted_during_a_rollout(capi: FakeClusterAPI) -> None:
+    """Cluster API spreads the lower number over several MachineSets: it would delete a machine of its choice."""
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    chosen = await provider.get(small("pool-1"))
+    capi.template = "b"
+    await capi.surge("small")
+    with pytest.raises(ProviderUnavailableError, match="MachineDeployment small rolls out"):
+        await provider.delete(chosen)
+    (known,) = await provider.instance_types()
+    assert (known.problem, "rolls out" in known.undeletable) == ("", True)
+    assert ((await capi.deployment("small"))["spec"]["replicas"], await capi.marked("small")) == (1, [])
+    await capi.remove("small-1")
+    (known,) = await provider.instance_types()
+    assert known.undeletable == ""
+
+
+# https://github.com/gardener/machine-controller-manager/issues/758
+async def test_a_machine_that_a_health_check_replaces_keeps_its_request(capi: FakeClusterAPI) -> None:
+    """The replacement comes after the old machine: a MachineSet counts one that is being deleted."""
+    capi.lingers = True
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    seen = []
+    for step in (capi.reconcile("small"), capi.remove("small-1"), capi.reconcile("small"), capi.finish("small-1")):
+        await step
+        found = await provider.get(small("pool-1"))
+        seen.append((found.id, found.state))
+    await capi.reconcile("small")
+    assert seen == [
+        ("small-1", MachineState.PENDING),
+        ("small-1", MachineState.REPLACING),
+        ("small-1", MachineState.REPLACING),
+        ("", MachineState.PENDING),
+    ]
+    assert [(each.id, each.name) for each in await provider.list()] == [("small-2", "pool-1")]
+    assert ((await capi.deployment("small"))["spec"]["replicas"], await capi.marked("small")) == (1, [])
+
+
+# https://github.com/gardener/autoscaler/issues/55, https://github.com/openshift/kubernetes-autoscaler/pull/125
+async def test_the_deletion_of_a_machine_that_is_being_deleted_lowers_the_replicas_once(capi: FakeClusterAPI) -> None:
+    capi.lingers = True
+    await capi.define("small")
+    provider = provider_of(capi)
+    for name in ("pool-1", "pool-2"):
+        await provider.create(small(name))
+        await capi.reconcile("small")
+    await provider.list()
+    await capi.remove("small-1")
+    chosen = await provider.get(small("pool-1"))
+    for _ in range(3):
+        await provider.delete(chosen)
+        await capi.reconcile("small")
+    await capi.finish("small-1")
+    await capi.reconcile("small")
+    assert ((await capi.deployment("small"))["spec"]["replicas"], await capi.names("small")) == (1, ["small-2"])
+    assert await capi.marked("small") == []
+
+
+# https://github.com/kubernetes/autoscaler/pull/3034
+async def test_a_marked_machine_is_given_to_no_other_request(capi: FakeClusterAPI) -> None:
+    """Its node is drained: it goes also where `replicas` is raised before Cluster API has seen the lower number."""
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    await provider.delete(await provider.get(small("pool-1")))
+    created = await provider.create(small("pool-2"))
+    assert created.id == ""
+    await provider.list()
+    await capi.reconcile("small")
+    assert [(each.id, each.name) for each in await provider.list()] == [("small-2", "pool-2")]
+    assert ((await capi.deployment("small"))["spec"]["replicas"], await capi.marked("small")) == (1, [])
+
+
+async def test_the_machines_of_a_user_stay_those_of_the_user(capi: FakeClusterAPI) -> None:
+    await capi.define("small", replicas=1)
+    await capi.reconcile("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    await provider.list()
+    # Replaced, and one more.
+    await capi.remove("small-1")
+    await capi.reconcile("small")
+    await provider.list()
+    await capi.change("small", {"spec": {"replicas": 3}})
+    await capi.reconcile("small")
+    await provider.list()
+    await provider.create(small("pool-2"))
+    await capi.reconcile("small")
+    names = {each.id: each.name for each in await provider.list()}
+    assert names == {"small-2": "pool-1", "small-3": "", "small-4": "", "small-5": "pool-2"}
+
+
+async def test_a_request_whose_replica_a_user_has_taken_away_can_be_deleted(capi: FakeClusterAPI) -> None:
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.change("small", {"spec": {"replicas": 0}})
+    await provider.delete(await provider.get(small("pool-1")))
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 0
+    assert await provider.list() == []
+
+
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [
+        # https://github.com/kubernetes/autoscaler/issues/9345, https://github.com/gardener/autoscaler/issues/189
+        pytest.param({"spec": {"paused": True}}, "is paused", id="field"),
+        pytest.param({"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}, "is paused", id="annotation"),
+        pytest.param(
+            {
+                "status": {
+                    "conditions": [
+                        {
+                            "type": "Paused",
+                            "status": "True",
+                            "reason": "Paused",
+                            "message": "Cluster spec.paused is set to true",
+                            "lastTransitionTime": "2026-01-01T00:00:00Z",
+                        }
+                    ]
+                }
+            },
+            "is paused",
+            id="Cluster",
+        ),
+        # https://github.com/kubernetes-sigs/cluster-api/issues/12035
+        pytest.param({}, "is being deleted", id="deletion"),
+    ],
+)
+async def test_a_machine_deployment_that_is_not_reconciled_is_left_alone(
+    capi: FakeClusterAPI, patch: Manifest, reason: str
+) -> None:
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    chosen = await provider.get(small("pool-1"))
+    if patch:
+        await capi.change("small", patch)
+    else:
+        await capi.change("small", {"metadata": {"finalizers": ["cluster.x-k8s.io/machinedeployment"]}})
+        await capi.cluster.delete(ObjectKey(VERSION, "MachineDeployment", "small", capi.namespace))
+    (known,) = await provider.instance_types()
+    assert reason in known.problem
+    assert reason in known.undeletable
+    with pytest.raises(CapacityExhaustedError, match=f"pool-2 cannot be created: MachineDeployment small {reason}"):
+        await provider.create(small("pool-2"))
+    # One that was sent before the pause.
+    assert (await provider.create(small("pool-1"))).id == "small-1"
+    with pytest.raises(
+        ProviderUnavailableError, match=f"pool-1 cannot be deleted now: MachineDeployment small {reason}"
+    ):
+        await provider.delete(chosen)
+    assert ((await capi.deployment("small"))["spec"]["replicas"], await capi.marked("small")) == (1, [])
