@@ -7,6 +7,7 @@ from datetime import timedelta
 from ocf.controllers.metrics_client.client import NodeMetricsClient
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.nodegroups import SafetyRule
+from ocf.nodegroups.packing import PRIORITY_CUTOFF
 
 __all__ = ["NodeGroupControllerOptions"]
 
@@ -23,6 +24,8 @@ class NodeGroupControllerOptions:
         longest_wait: How long a change waits for such a quiet period at most.
         dry_run: Only decide and report: nothing is written, and no machine is created or deleted.
         rules: Safety rules of the user, after those that always apply.
+        priority_cutoff: No node is added or kept for pods with a lower priority; for all groups, as no pod belongs to
+            one before it has a node.
         report: Receives the plan of each reconcile.
         metrics: The client of the metrics of nodes, for groups whose nodes are removed by their measured use; without
             it no node of such a group counts as underutilized.
@@ -35,5 +38,6 @@ class NodeGroupControllerOptions:
     longest_wait: timedelta = timedelta(seconds=10)
     dry_run: bool = False
     rules: Sequence[SafetyRule] = ()
+    priority_cutoff: int = PRIORITY_CUTOFF
     metrics: NodeMetricsClient | None = None
     report: Callable[[NodeGroupPlan], None] = field(default=lambda _: None)

@@ -12,6 +12,7 @@ from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Node, Removal, SafetyRule, decide
 from ocf.nodegroups.decide import ScalingDecision
+from ocf.nodegroups.packing import PRIORITY_CUTOFF
 
 __all__ = ["NodeGroupPlan", "make_plan"]
 
@@ -53,7 +54,14 @@ class NodeGroupPlan:
         return (self.snapshot.nodes[name] for name in self.decision.membership.nodes.get(group, ()))
 
 
-def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequence[SafetyRule] = ()) -> NodeGroupPlan:
+def make_plan(
+    view: ClusterView,
+    catalog: Catalog,
+    now: datetime,
+    rules: Sequence[SafetyRule] = (),
+    *,
+    priority_cutoff: int = PRIORITY_CUTOFF,
+) -> NodeGroupPlan:
     """Return what would be done now.
 
     Args:
@@ -61,6 +69,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
         catalog: The instance types.
         now: The time.
         rules: Safety rules of the user.
+        priority_cutoff: No node is added or kept for pods with a lower priority.
     """
     snapshot = view.snapshot(catalog)
     groups = view.desired_groups()
@@ -78,6 +87,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
         statuses=statuses,
         nominations=view.nominations(now),
         rules=(_unmanaged(view), _undeletable(catalog), drain_backoff_rule(view, now), *rules),
+        priority_cutoff=priority_cutoff,
     )
     return NodeGroupPlan(
         decision=decision,

@@ -92,7 +92,7 @@ class Reconciler:
             current = NodeGroupContext(view=view, machines=machines, now=now, unknown=unknown)
             await self._step_machines(current)
             problems, failures, held = current.problems, current.failures, current.held
-        plan = make_plan(view, self._catalog, now, self._options.rules)
+        plan = make_plan(view, self._catalog, now, self._options.rules, priority_cutoff=self._options.priority_cutoff)
         self._options.report(plan)
         if not self._options.dry_run:
             await self._reject_invalid(view, now)

@@ -1,20 +1,25 @@
 """The decision of a reconcile about all node groups."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, assign_nodes
-from ocf.nodegroups.packing import pending_pods
+from ocf.nodegroups.packing import PRIORITY_CUTOFF, Unplaced, is_expendable, pending_pods
 from ocf.nodegroups.rules import SafetyRule
 from ocf.nodegroups.scale_down import ScaleDown, plan_scale_down, update_low_since
 from ocf.nodegroups.scale_down.consolidate import Replacement, is_still_replacing, plan_replacement
 from ocf.nodegroups.scale_up import ScaleUp, plan_scale_up
 from ocf.nodegroups.selection import Learned, survey
 from ocf.nodegroups.snapshot import ClusterSnapshot
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["Direction", "ScalingDecision", "decide"]
+
+# The scheduler tries again after five minutes at the latest (flushUnschedulablePodsLeftover), so its word is not old.
+_DISAGREEMENT: Final = timedelta(minutes=6)
 
 
 class Direction(StrEnum):
@@ -35,7 +40,8 @@ class ScalingDecision:
         scale_down: Which nodes are removed, and why each other node stays.
         replacements: Nodes that are replaced by cheaper ones: the new nodes are added now, the others go later.
         statuses: The status of each group by its name, valid once the decision is carried out.
-        nominated: The node that each pending pod keeps from an earlier decision, by the key of the pod.
+        nominated: The node that each pending pod keeps, of the scheduler or from an earlier decision, by the key of
+            the pod.
         starting: The nodes that are ready and still being set up: they count as on their way.
         membership: Which nodes belong to which group.
         problems: What is wrong with the groups and the objects of the cluster; nothing of it keeps the rest from being
@@ -53,7 +59,7 @@ class ScalingDecision:
     problems: tuple[str, ...] = ()
 
 
-def decide(
+def decide(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     snapshot: ClusterSnapshot,
     groups: Sequence[NodeGroup],
     *,
@@ -62,6 +68,7 @@ def decide(
     statuses: Mapping[str, GroupStatus] | None = None,
     nominations: Mapping[str, str] | None = None,
     rules: Sequence[SafetyRule] = (),
+    priority_cutoff: int = PRIORITY_CUTOFF,
 ) -> ScalingDecision:
     """Decide about all node groups. Wrong input becomes a reason in the decision, never an exception.
 
@@ -77,6 +84,8 @@ def decide(
         nominations: The node that an earlier decision found for each pending pod, by the key of the pod: a pod keeps
             its place while the nodes that were ordered with it start. Those of other pods and nodes are ignored.
         rules: Safety rules of the user, after those that always apply.
+        priority_cutoff: Pods with a lower priority are left out of account: no node is added for them, and none is kept
+            for them.
 
     Example:
         >>> from datetime import UTC
@@ -95,6 +104,8 @@ def decide(
     found = survey(snapshot, known, membership=membership, statuses=current, catalog=catalog, now=now)
     snapshot, current = found.snapshot, dict(found.statuses)
     # Before anything is packed: a pod that found its place together with others would take another one alone.
+    for pod in [each for each in snapshot.pods.values() if each.node_name and is_expendable(each, priority_cutoff)]:
+        snapshot = snapshot.without_pod(pod.key)
     nominated = _nominated(snapshot, nominations or {})
     for key, node in nominated.items():
         snapshot = snapshot.place(snapshot.pods[key], node)
@@ -107,7 +118,9 @@ def decide(
         statuses=current,
         learned=found.learned,
         now=now,
+        cutoff=priority_cutoff,
     )
+    scale_up = replace(scale_up, unplaced=(*scale_up.unplaced, *_rejected(pending, scale_up, snapshot, now)))
     # Pods for which no node helps keep no room: otherwise one of them would keep every idle node.
     waiting = [pod for pod in pending if pod.key in scale_up.placements]
     scale_down = plan_scale_down(
@@ -145,14 +158,35 @@ def decide(
 def _nominated(snapshot: ClusterSnapshot, nominations: Mapping[str, str]) -> dict[str, str]:
     """Return the nominations of pods that still wait for a node, to nodes that still take pods.
 
-    The filters are not asked again: the places were found together, and need not be found again one after the other.
+    Those of the scheduler come first: it keeps the node for the pod, and evicts others of a lower priority from it. The
+    filters are not asked again: the places were found together, and need not be found again one after the other.
     """
     found = {}
     for pod in pending_pods(snapshot):
-        node = snapshot.nodes.get(nominations.get(pod.key, ""))
+        node = snapshot.nodes.get(pod.nominated) or snapshot.nodes.get(nominations.get(pod.key, ""))
         if node is not None and not node.unschedulable and node.name not in snapshot.unknown_nodes:
             found[pod.key] = node.name
     return found
+
+
+def _rejected(
+    pods: Iterable[SnapshotPod], scale_up: ScaleUp, snapshot: ClusterSnapshot, now: datetime
+) -> Iterator[Unplaced]:
+    """Yield pods that have a place on a node that is ready, but that the scheduler keeps rejecting.
+
+    It knows filters that are not known here: limits of attached volumes, dynamic resource allocation, plugins. No node
+    is added for such a pod, because nothing says that it would help.
+    """
+    found: dict[str, list[SnapshotPod]] = {}
+    for pod in pods:
+        node = snapshot.nodes.get(scale_up.placements.get(pod.key, ""))
+        if node is None or pod.rejected_at is None or node.in_flight or not node.ready:
+            continue
+        since = pod.rejected_at if node.created is None else max(pod.rejected_at, node.created)
+        if now - since >= _DISAGREEMENT:
+            text = f"it fits on node {node.name}, but the scheduler rejects it: {pod.rejection}"
+            found.setdefault(text, []).append(pod)
+    yield from (Unplaced(tuple(each), text, never=False) for text, each in found.items())
 
 
 def _direction(scale_up: ScaleUp, scale_down: ScaleDown) -> Direction:

@@ -1,12 +1,13 @@
 """Packing of pods onto nodes: first fit by size, equal pods at once."""
 
-from ocf.nodegroups.packing.demands import Demand, group_pods, pending_pods
+from ocf.nodegroups.packing.demands import PRIORITY_CUTOFF, Demand, group_pods, is_expendable, pending_pods
 from ocf.nodegroups.packing.fill import fill
 from ocf.nodegroups.packing.pack import NewNode, Packing, Unplaced, add_nodes, pack
 from ocf.nodegroups.packing.room import assign, fill_in_turn, fill_room, join_in_flight, prepare, reference_size
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 
 __all__ = [
+    "PRIORITY_CUTOFF",
     "Demand",
     "NewNode",
     "NodeTemplate",
@@ -18,6 +19,7 @@ __all__ = [
     "fill_in_turn",
     "fill_room",
     "group_pods",
+    "is_expendable",
     "join_in_flight",
     "pack",
     "pending_pods",

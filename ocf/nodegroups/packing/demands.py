@@ -1,12 +1,15 @@
 """Pods that need a place, grouped by shape and sorted by size."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape, Resources
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 
-__all__ = ["Demand", "group_pods", "pending_pods"]
+__all__ = ["PRIORITY_CUTOFF", "Demand", "group_pods", "is_expendable", "pending_pods"]
+
+PRIORITY_CUTOFF: Final = -10
+"""Pods with a lower priority are expendable: as cluster-autoscaler's `--expendable-pods-priority-cutoff` by default."""
 
 
 class Demand(NamedTuple):
@@ -32,6 +35,18 @@ def pending_pods(snapshot: ClusterSnapshot) -> tuple[SnapshotPod, ...]:
     return tuple(
         pod for pod in snapshot.pods.values() if not (pod.node_name or pod.deleting or pod.gated or pod.of_daemon_set)
     )
+
+
+def is_expendable(pod: SnapshotPod, cutoff: int) -> bool:
+    """Return whether a pod is left out of account: no node is added or kept for it.
+
+    The scheduler evicts such a pod for any other one. Pods that belong to a node, of DaemonSets and static ones, are
+    never left out.
+
+    Args:
+        cutoff: Pods with a lower priority are expendable.
+    """
+    return pod.priority < cutoff and not (pod.of_daemon_set or pod.mirror)
 
 
 def group_pods(pods: Iterable[SnapshotPod], reference: Resources) -> list[Demand]:

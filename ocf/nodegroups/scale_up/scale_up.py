@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ocf.nodegroups.model import GroupStatus, Membership, NodeGroup, TypeChoice
 from ocf.nodegroups.packing import (
+    PRIORITY_CUTOFF,
     Demand,
     NewNode,
     NodeTemplate,
@@ -15,6 +16,7 @@ from ocf.nodegroups.packing import (
     fill_in_turn,
     fill_room,
     group_pods,
+    is_expendable,
     place_daemons,
     prepare,
     reference_size,
@@ -22,6 +24,7 @@ from ocf.nodegroups.packing import (
 from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.scale_up.formulas import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
 from ocf.nodegroups.scale_up.shortfalls import Shortfall, find_shortfalls
+from ocf.nodegroups.scale_up.topologies import over_offered
 from ocf.nodegroups.selection import Learned, cheapest_packing, select_instance_type, templates
 from ocf.nodegroups.snapshot import ClusterSnapshot
 from ocf.nodegroups.snapshot.pods import SnapshotPod
@@ -94,6 +97,11 @@ class _Candidate:
         """How many more nodes the maximum allows; nodes that are being drained count until they are gone."""
         return max(self.group.max_nodes - self.current - self.draining - len(self.new), 0)
 
+    @property
+    def may_grow(self) -> bool:
+        """Whether nodes can be added for pods."""
+        return bool(self.templates) and self.group.grows and self.room > 0
+
     def pack(self, state: ClusterState, demands: Sequence[Demand]) -> Packing:
         """Return how its new nodes would take pods."""
         limits = {self.group.name: self.room}
@@ -105,7 +113,7 @@ class _Candidate:
         return packing
 
 
-def plan_scale_up(
+def plan_scale_up(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     snapshot: ClusterSnapshot,
     pods: Sequence[SnapshotPod],
     groups: Sequence[NodeGroup],
@@ -114,6 +122,7 @@ def plan_scale_up(
     statuses: Mapping[str, GroupStatus],
     learned: Mapping[str, Learned],
     now: datetime,
+    cutoff: int = PRIORITY_CUTOFF,
 ) -> ScaleUp:
     """Return which nodes to add.
 
@@ -128,6 +137,8 @@ def plan_scale_up(
     4. the fewer new nodes,
     5. the name.
 
+    Pods with a hard spread over zones use the zones of all groups, even those without a node.
+
     Args:
         snapshot: The snapshot, with nodes in flight.
         pods: The pods that wait for a node.
@@ -135,7 +146,10 @@ def plan_scale_up(
         statuses: The status of each group by its name.
         learned: What each group has learned of its nodes, by its name.
         now: The time of the reconcile.
+        cutoff: No node is added for pods with a lower priority; they get what room the others leave.
     """
+    expendable = [pod for pod in pods if is_expendable(pod, cutoff)]
+    pods = [pod for pod in pods if not is_expendable(pod, cutoff)]
     candidates = [
         _candidate(group, statuses.get(group.name, GroupStatus()), membership, learned[group.name], now)
         for group in sorted(groups, key=lambda group: group.name)
@@ -149,7 +163,17 @@ def plan_scale_up(
         _fill_gap(state, candidate)
     more, demands = fill_room(state, demands)
     placements |= more
+    offers = [template for candidate in candidates if candidate.may_grow for template in candidate.templates]
+    wide = over_offered(state, demands, offers)
+    if wide != demands:
+        # First over all topologies that could be; one of which no node comes does not keep pods waiting.
+        unplaced = _grow_repeatedly(state, candidates, wide, placements)
+        more, demands = fill_room(state, [Demand(each.pods[0].shape, each.pods) for each in unplaced])
+        placements |= more
     unplaced = _grow_repeatedly(state, candidates, demands, placements)
+    for demand in fill_room(state, group_pods(expendable, reference_size(state, sizes)))[1]:
+        reason = f"no node is added for a priority below {cutoff}, and it has {demand.pods[0].priority}"
+        unplaced.append(Unplaced(demand.pods, reason, never=False))
     return ScaleUp(
         groups=tuple(_limited(candidate, now) for candidate in candidates),
         placements=placements,
@@ -193,8 +217,9 @@ def _grow_repeatedly(
     """Give pods to groups until no pod finds a place because another one has found its own."""
     while True:
         before = len(placements)
+        shapes = {pod.key: demand.shape for demand in demands for pod in demand.pods}
         unplaced = _grow(state, candidates, demands, placements)
-        demands = [Demand(each.pods[0].shape, each.pods) for each in unplaced]
+        demands = [Demand(shapes[each.pods[0].key], each.pods) for each in unplaced]
         # Only rules about other pods can be met by what was placed in between.
         follows = any(demand.shape.affinity or demand.shape.spread for demand in demands)
         if len(placements) == before or not follows:

@@ -30,6 +30,9 @@ class SnapshotPod:
         local_volumes: The volumes whose content is lost when the pod leaves its node: `emptyDir` and `hostPath`.
         uid: Its uid; empty if it is not known.
         ready: Whether its condition `Ready` is True.
+        nominated: The node that the scheduler has chosen for a pending pod: it takes the pod once others have left it.
+        rejection: Why the scheduler found no node for a pending pod; empty if it has not said so.
+        rejected_at: When it said so for the first time.
     """
 
     name: str
@@ -43,6 +46,9 @@ class SnapshotPod:
     local_volumes: tuple[str, ...] = ()
     uid: str = ""
     ready: bool = True
+    nominated: str = ""
+    rejection: str = ""
+    rejected_at: datetime | None = None
 
     @property
     def namespace(self) -> str:
@@ -96,6 +102,7 @@ class SnapshotPod:
     def _read(cls, manifest: Manifest, shapes: Shapes, pod: ObjectFields) -> "SnapshotPod":
         spec, node_name = pod.spec, pod.spec.text("nodeName")
         claims, local = _volumes(spec, pod.name)
+        rejection, rejected_at = ("", None) if node_name else _rejection(pod.status)
         return cls(
             name=pod.name,
             shape=shapes.read(manifest, pod.top, claims=claims, deleting=pod.deleting, bound=bool(node_name)),
@@ -111,6 +118,9 @@ class SnapshotPod:
                 each.text("type") == "Ready" and each.text("status") == "True"
                 for each in pod.status.items("conditions")
             ),
+            nominated="" if node_name else pod.status.text("nominatedNodeName"),
+            rejection=rejection,
+            rejected_at=rejected_at,
         )
 
 
@@ -148,6 +158,14 @@ def read_time(fields: Fields, key: str) -> datetime | None:
     except ValueError as error:
         fields.reject(str(error), key)
         return None
+
+
+def _rejection(status: Fields) -> tuple[str, datetime | None]:
+    """Return why and since when the scheduler finds no node."""
+    for each in status.items("conditions"):
+        if (each.text("type"), each.text("reason")) == ("PodScheduled", "Unschedulable"):
+            return each.text("message"), read_time(each, "lastTransitionTime")
+    return "", None
 
 
 def _controller(metadata: Fields) -> ControllerReference | None:

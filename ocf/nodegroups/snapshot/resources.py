@@ -67,8 +67,9 @@ def pod_requests(spec: Fields, status: Fields | None = None) -> Resources:
     """Return the effective requests of a pod: what the scheduler reserves for it.
 
     These are the larger of the sum over containers and sidecars and the peak while init containers run, replaced by
-    pod-level requests where these are set, plus the overhead. A limit without a request counts as the request, as the
-    API server defaults it.
+    pod-level requests where these are set, plus the overhead. What the API server defaults is defaulted: a limit
+    without a request counts as the request, but for a pod-level limit only if no container requests the resource or it
+    is one of huge pages; and each amount is rounded up to thousandths before they are added up.
 
     Args:
         spec: The pod's `spec`.
@@ -94,9 +95,8 @@ def pod_requests(spec: Fields, status: Fields | None = None) -> Resources:
             _add(starting, own)
             _raise_to(peak, starting)
     _raise_to(running, peak)
-    pod_level = {name: amount for name, amount in _requests(spec).items() if _is_pod_level(name)}
-    running |= resizes.pod_level(pod_level)
-    _add(running, spec.amounts("overhead"))
+    running |= resizes.pod_level(_pod_level(spec, running))
+    _add(running, _in_milli(spec.amounts("overhead")))
     return to_resources({name: max(amount, 0) for name, amount in running.items()}, pods=1)
 
 
@@ -137,12 +137,33 @@ class _Resizes:
         return found
 
 
+def _pod_level(spec: Fields, containers: Mapping[str, int]) -> dict[str, int]:
+    """Return the pod-level requests, with the defaults for limits (defaultPodRequests of `pkg/apis/core/v1`).
+
+    Args:
+        containers: What all containers request together.
+    """
+    if "resources" not in spec:
+        return {}
+    resources = spec.child("resources")
+    limits, requests = resources.amounts("limits"), resources.amounts("requests")
+    for name in limits:
+        if name in containers and not name.startswith(_HUGE_PAGES):
+            limits[name] = containers[name]
+    return {name: amount for name, amount in _in_milli({**limits, **requests}).items() if _is_pod_level(name)}
+
+
+def _in_milli(amounts: Mapping[str, int]) -> dict[str, int]:
+    # SetDefaults_ResourceList: no quantity that the API server returns is finer.
+    return {name: -(-amount // _MILLI) * _MILLI for name, amount in amounts.items()}
+
+
 def _requests(owner: Fields) -> dict[str, int]:
     if "resources" not in owner:
         return {}
     resources = owner.child("resources")
     # The API server copies limits to requests when a pod is created; templates of DaemonSets have not seen it.
-    return {**resources.amounts("limits"), **resources.amounts("requests")}
+    return _in_milli({**resources.amounts("limits"), **resources.amounts("requests")})
 
 
 def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:

@@ -1,6 +1,7 @@
 """Properties of whole decisions, and input that is wrong."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.nodegroups.decide import Direction, ScalingDecision, decide
+from ocf.nodegroups.instance_types import Offering
 from ocf.nodegroups.model import Catalog, GroupStatus, NodeGroup, ScaleDownPolicy, TypeChoice
 from ocf.nodegroups.predicates import fits
 from ocf.nodegroups.rules import movable_pods
 from ocf.nodegroups.scale_down import Verdict
-from ocf.nodegroups.snapshot import ClusterSnapshot, Node
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Taint
+from ocf.objects import format_time
 from tests.nodegroups.clusters import clusters, pods
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
 from tests.nodegroups.manifests import budget, node, pod
@@ -55,6 +58,174 @@ def owned(cluster: dict[str, Any]) -> dict[str, Any]:
 
 def decided(snapshot: ClusterSnapshot, owner: NodeGroup, status: GroupStatus = OLD) -> ScalingDecision:
     return decide(snapshot, [owner], catalog=CATALOG, now=NOW, statuses={owner.name: status})
+
+
+LOW = {"priority": -1000}
+
+
+@pytest.mark.parametrize(
+    ("priority", "adds"),
+    [
+        pytest.param(-1000, False, id="expendable"),
+        pytest.param(-11, False, id="just below"),
+        pytest.param(-10, True, id="at the cutoff"),
+        pytest.param(0, True, id="default"),
+    ],
+)
+def test_no_node_is_added_for_pods_below_the_priority_cutoff(priority: int, *, adds: bool) -> None:
+    """As in cluster-autoscaler: https://github.com/kubernetes/autoscaler/pull/1037."""
+    found = decided(ClusterSnapshot.of(pods=[pod("p", priority=priority)]), group())
+    assert found.scale_up.grows is adds
+    reasons = [each.reason for each in found.scale_up.unplaced]
+    assert reasons == ([] if adds else [f"no node is added for a priority below -10, and it has {priority}"])
+
+
+def test_a_pod_below_the_cutoff_gets_what_room_the_others_leave() -> None:
+    snapshot = ClusterSnapshot.of(
+        nodes=[node("n0", cpu="2", labels=POOL)], pods=[pod("low", cpu="2", **LOW), pod("high", cpu="1")]
+    )
+    found = decided(snapshot, group())
+    assert found.scale_up.placements == {"default/high": "n0"}
+    assert [each.pods[0].name for each in found.scale_up.unplaced] == ["low"]
+    assert not decided(
+        ClusterSnapshot.of(nodes=[node("n0", labels=POOL)], pods=[pod("low", **LOW)]), group()
+    ).scale_up.unplaced
+
+
+@pytest.mark.parametrize(
+    ("running", "goes"),
+    [
+        pytest.param(pod("p", on="n0", **LOW), True, id="expendable"),
+        pytest.param(pod("p", on="n0"), False, id="any other"),
+        pytest.param(pod("p", on="n0", owner="DaemonSet", **LOW), True, id="of a DaemonSet"),
+    ],
+)
+def test_a_node_with_expendable_pods_alone_is_removed(running: dict[str, Any], *, goes: bool) -> None:
+    """Their room counts as free, because the scheduler evicts them for other pods.
+
+    https://github.com/kubernetes/autoscaler/pull/411
+    """
+    snapshot = ClusterSnapshot.of(nodes=[node("n0", labels=POOL)], pods=[running])
+    assert bool(decided(snapshot, group()).scale_down.removals) is goes
+    waiting = ClusterSnapshot.of(nodes=[node("n0", cpu="1", labels=POOL)], pods=[pod("p", on="n0", **LOW), pod("q")])
+    assert not decided(waiting, group()).scale_up.grows
+
+
+def test_the_cutoff_can_be_set() -> None:
+    snapshot = ClusterSnapshot.of(pods=[pod("p", **LOW)])
+    assert decide(snapshot, [group()], catalog=CATALOG, now=NOW, priority_cutoff=-2000).scale_up.grows
+
+
+def waiting_on(name: str, **parts: Any) -> dict[str, Any]:
+    """Return a pending pod for which the scheduler evicts others from a node."""
+    made = pod(name, **parts)
+    made["status"]["nominatedNodeName"] = "n0"
+    return made
+
+
+def test_a_pod_counts_on_the_node_that_the_scheduler_nominated() -> None:
+    """It takes the room of those that are being evicted, so that another pod needs a node of its own.
+
+    https://github.com/kubernetes/autoscaler/pull/457
+    """
+    full = node("n0", cpu="4", labels=POOL)
+    running = pod("victim", cpu="4", on="n0")
+    snapshot = ClusterSnapshot.of(nodes=[full], pods=[running, waiting_on("p", cpu="4")])
+    found = decided(snapshot, group())
+    assert not found.scale_up.grows
+    assert found.nominated == {"default/p": "n0"}
+    empty = ClusterSnapshot.of(nodes=[full], pods=[waiting_on("p", cpu="4"), pod("q", cpu="4")])
+    assert [len(each.add) for each in decided(empty, group()).scale_up.groups] == [1]
+
+
+@pytest.mark.parametrize("nodes", [[], [node("n0", labels=POOL, unschedulable=True)]])
+def test_a_nomination_to_a_node_that_takes_no_pods_does_not_count(nodes: list[dict[str, Any]]) -> None:
+    assert decided(ClusterSnapshot.of(nodes=nodes, pods=[waiting_on("p")]), group()).scale_up.grows
+
+
+VOLUMES = "0/1 nodes are available: 1 node(s) exceed max volume count."
+
+
+@pytest.mark.parametrize(
+    ("minutes", "named"),
+    [pytest.param(6, True, id="again"), pytest.param(5, False, id="not tried again yet")],
+)
+def test_a_pod_that_the_scheduler_keeps_rejecting_is_named(minutes: int, *, named: bool) -> None:
+    """Its limit of attached volumes is one of the filters that are not known here.
+
+    https://github.com/kubernetes/kubernetes/issues/106894
+    https://github.com/kubernetes/autoscaler/issues/4517
+    """
+    rejected = pod("p")
+    (condition,) = rejected["status"]["conditions"]
+    condition |= {"message": VOLUMES, "lastTransitionTime": format_time(NOW - timedelta(minutes=minutes))}
+    found = decided(ClusterSnapshot.of(nodes=[node("n0", labels=POOL)], pods=[rejected]), group())
+    texts = [each.reason for each in found.scale_up.unplaced]
+    assert texts == ([f"it fits on node n0, but the scheduler rejects it: {VOLUMES}"] if named else [])
+    assert not found.scale_up.grows
+
+
+ZONE = "topology.kubernetes.io/zone"
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+HOSTS = SPREAD | {"topologyKey": "kubernetes.io/hostname", "maxSkew": 3}
+
+
+def zones_of(found: ScalingDecision) -> dict[str, int]:
+    """Return the number of pods in each zone."""
+    where = {new.name: new.template.zone for each in found.scale_up.groups for new in each.add}
+    return dict(Counter(where[name] for name in found.scale_up.placements.values()))
+
+
+ABC = Catalog.of(
+    replace(each, offerings=tuple(Offering(zone, each.offerings[0].price) for zone in "abc"))
+    for each in CATALOG.types.values()
+)
+
+
+@pytest.mark.parametrize("choice", list(TypeChoice))
+@pytest.mark.parametrize(
+    "owners",
+    [
+        pytest.param([("a",), ("b",), ("c",)], id="a group for each zone"),
+        pytest.param([("a", "b", "c")], id="one group"),
+        pytest.param([("a", "b"), ("c",)], id="two groups"),
+    ],
+)
+@pytest.mark.parametrize("constraints", [[SPREAD], [SPREAD, HOSTS]], ids=["zones", "zones and hosts"])
+def test_a_hard_spread_uses_all_zones_from_zero(
+    choice: TypeChoice, owners: list[tuple[str, ...]], constraints: list[dict[str, Any]]
+) -> None:
+    """Reports: https://github.com/Azure/AKS/issues/2389 and https://github.com/Azure/AKS/issues/5212."""
+    wanted = [group(f"g{number}", zones=zones, choice=choice) for number, zones in enumerate(owners)]
+    waiting = [pod(f"p{number}", topologySpreadConstraints=constraints) for number in range(9)]
+    found = decide(ClusterSnapshot.of(pods=waiting), wanted, catalog=ABC, now=NOW)
+    assert zones_of(found) == {"a": 3, "b": 3, "c": 3}
+    assert sum(len(each.add) for each in found.scale_up.groups) == 3
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param({"max_nodes": 0}, "ab", id="full"),
+        pytest.param({"grows": False}, "ab", id="adds no nodes"),
+        pytest.param({"instance_types": ("gone",)}, "ab", id="without types"),
+        pytest.param({"taints": (Taint("dedicated", "db"),)}, "ab", id="with a taint"),
+        pytest.param({"labels": {"tier": "db"}}, "ab", id="without the label"),
+        pytest.param({"labels": {"tier": "web"}}, "abc", id="usable"),
+    ],
+)
+def test_a_zone_of_which_no_node_comes_keeps_no_pod_waiting(parts: dict[str, Any], expected: str) -> None:
+    wanted = [group(f"g-{zone}", zones=(zone,), labels={"tier": "web"}) for zone in "ab"]
+    wanted.append(replace(group("g-c", zones=("c",), labels={"tier": "web"}), **parts))
+    selector = {"nodeSelector": {"tier": "web"}}
+    waiting = [pod(f"p{number}", topologySpreadConstraints=[SPREAD], **selector) for number in range(4)]
+    found = decide(ClusterSnapshot.of(pods=waiting), wanted, catalog=ABC, now=NOW)
+    assert (set(zones_of(found)), sum(zones_of(found).values())) == (set(expected), 4)
 
 
 @pytest.mark.promise("node-groups-safe")

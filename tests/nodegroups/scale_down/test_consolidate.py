@@ -153,7 +153,12 @@ def replacements(policy: ScaleDownPolicy, swing: float) -> int:
     ],
 )
 def test_prices_that_swing_move_few_pods(swing: float, parts: dict[str, Any], most: int) -> None:
-    """https://github.com/kubernetes-sigs/karpenter/issues/1440 and https://github.com/aws/karpenter-provider-aws/issues/7146."""
+    """Each small saving moves all pods of a node.
+
+    https://github.com/kubernetes-sigs/karpenter/issues/1440
+    https://github.com/kubernetes-sigs/karpenter/issues/2720
+    https://github.com/aws/karpenter-provider-aws/issues/7146
+    """
     restless = replacements(replace(POLICY, saving_threshold=1, replace_after=timedelta(0)), swing)
     assert most < restless
     assert replacements(replace(POLICY, **parts), swing) <= most

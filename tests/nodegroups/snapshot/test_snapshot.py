@@ -26,7 +26,10 @@ SIDECAR = {"restartPolicy": "Always"}
         pytest.param({"containers": [container({"cpu": "250m"}), container({"cpu": "0.5"})]}, (750, 0), id="sum"),
         pytest.param({"containers": [container({"cpu": "0.1m"})]}, (1, 0), id="rounded up"),
         pytest.param(
-            {"containers": [container({"cpu": "0.4m"}), container({"cpu": "0.4m"})]}, (1, 0), id="the sum is rounded up"
+            # As the API server stores them (SetDefaults_ResourceList).
+            {"containers": [container({"cpu": "0.4m"}), container({"cpu": "0.4m"})], "overhead": {"cpu": "0.1m"}},
+            (3, 0),
+            id="each is rounded up",
         ),
         pytest.param(
             {"containers": [container({"cpu": "1"})], "initContainers": [container({"cpu": "2", "memory": "1Gi"})]},
@@ -69,6 +72,27 @@ SIDECAR = {"restartPolicy": "Always"}
             id="pod-level requests replace",
         ),
         pytest.param({"containers": [{"resources": {"limits": {"cpu": "2"}}}]}, (2000, 0), id="a limit is the request"),
+        # https://github.com/kubernetes-sigs/karpenter/issues/2325
+        pytest.param(
+            {
+                "containers": [container({"cpu": "1"}), container({"cpu": "500m", "memory": "1"})],
+                "resources": {"limits": {"cpu": "3", "memory": "2"}, "requests": {"memory": "2"}},
+            },
+            (1500, 2),
+            id="a pod-level limit is no request where containers request",
+        ),
+        pytest.param(
+            {"containers": [{}], "resources": {"limits": {"cpu": "3"}}}, (3000, 0), id="a pod-level limit otherwise"
+        ),
+        pytest.param(
+            {
+                "initContainers": [container({"cpu": "2"})],
+                "containers": [container({"cpu": "1"})],
+                "resources": {"limits": {"cpu": "3"}},
+            },
+            (2000, 0),
+            id="also for containers that start",
+        ),
     ],
 )
 def test_requests_are_those_that_the_scheduler_reserves(spec: dict[str, Any], expected: tuple[int, int]) -> None:
