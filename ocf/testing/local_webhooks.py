@@ -18,6 +18,7 @@ from ocf.cluster.interceptor import wrapped_clusters
 from ocf.errors import BuildError, ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.admission import Service
+from ocf.runtime.admission.policies import apply_policies
 from ocf.runtime.admission.routes import Route, routes
 from ocf.runtime.operator import Operator, WebhookOptions
 from ocf.testing.fault_cluster import Injection
@@ -83,19 +84,19 @@ class LocalWebhooks:
 
     @staticmethod
     async def install(cluster: Cluster, *operators: Operator[Any], namespace: str = "") -> LocalWebhooks:
-        """Apply the configurations of the webhooks, and call the webhooks in this process from then on.
+        """Apply the configurations of the webhooks, and call the webhooks in this process; apply the policies, too.
 
         Args:
             cluster: An embedded cluster, or a wrapper of one. Where its `admission` is a client of your own, that
                 client has to call them.
-            operators: The operators of a process, of which at least one has webhooks.
-            namespace: Namespace of the process, which webhooks of built-in kinds leave out; empty for that which `ocf
-                manifests` takes, the name of the first operator.
+            operators: The operators of a process, of which at least one has webhooks or admission policies.
+            namespace: Namespace of the process, which webhooks and policies of built-in kinds leave out; empty for that
+                which `ocf manifests` takes, the name of the first operator.
 
         Raises:
             ConfigError: If the cluster is not an embedded one, or calls webhooks by a client of its own, or no operator
-                has webhooks.
-            InvalidError: If a configuration is invalid, because of a selector or a match condition.
+                has webhooks or policies.
+            InvalidError: If a configuration or a policy is invalid, because of a selector or an expression.
         """
         client = _client_of(cluster)
         name = operators[0].name if operators else ""
@@ -107,11 +108,13 @@ class LocalWebhooks:
                 "webhooks are called in this process by an EmbeddedCluster without an admission client of its own; "
                 "a real API server calls those of serve_webhooks"
             )
-        if webhooks is None:
-            raise ConfigError(f"{name or 'no operator'} has no webhooks")
+        policies = [policy for operator in operators for policy in operator.policies]
+        if webhooks is None and not policies:
+            raise ConfigError(f"{name or 'no operator'} has no webhooks and no admission policies")
         for manifest in (*options.definitions(*operators), *options.configurations(*operators)):
             await cluster.apply(manifest, field_manager=_MANAGER, force=True)
-        local = LocalWebhooks(routes(webhooks), service, cluster)
+        await apply_policies(cluster, policies, namespace=service.namespace, field_manager=_MANAGER)
+        local = LocalWebhooks({} if webhooks is None else routes(webhooks), service, cluster)
         client.connect(service.namespace, service.name, local)
         return local
 

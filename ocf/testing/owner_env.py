@@ -146,11 +146,13 @@ class OwnerEnv(Generic[O, C]):
         for definition in (each for one in (operator, *others) for each in one.all_definitions):
             await cluster.apply(definition, field_manager=_USER)
         operators = (operator, *others)
-        policies = [policy for one in operators for policy in one.policies]
-        # As `ocf manifests` installs them: the namespace of the operator has its name.
-        await apply_policies(cluster, policies, namespace=operator.name, field_manager=_USER)
-        served = webhooks and can_call_webhooks(cluster) and any(one.serves_webhooks for one in operators)
-        local = await LocalWebhooks.install(cluster, *operators) if served else None
+        local = None
+        if webhooks and can_call_webhooks(cluster) and any(one.serves_webhooks for one in operators):
+            local = await LocalWebhooks.install(cluster, *operators)
+        else:
+            policies = [policy for one in operators for policy in one.policies]
+            # As `ocf manifests` installs them: the namespace of the operator has its name.
+            await apply_policies(cluster, policies, namespace=operator.name, field_manager=_USER)
         key = ObjectKey.of(await cluster.create(owner, field_manager=_USER))
         return OwnerEnv(
             operator,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 from ocf.cluster import Cluster
-from ocf.runtime.admission import Webhook
+from ocf.runtime.admission import Policy, Webhook
 from ocf.runtime.crds import VersionedResource
 
 __all__ = ["serve_webhooks"]
@@ -22,6 +22,7 @@ async def serve_webhooks(
     webhooks: Sequence[Webhook[Any]] = (),
     *,
     conversions: Sequence[VersionedResource] = (),
+    policies: Sequence[Policy] = (),
     namespace: str = "kube-system",
 ) -> AsyncIterator[str]:
     """Serve webhooks on loopback and register them at a local API server while the block runs.
@@ -32,18 +33,24 @@ async def serve_webhooks(
         webhooks: The webhooks.
         conversions: Resources with several versions, whose definitions the cluster must have. Their conversion webhooks
             stay in the definitions.
-        namespace: Namespace of the Secret with the certificate.
+        policies: Admission policies, which hold while the block runs, too.
+        namespace: Namespace of the Secret with the certificate, which webhooks and policies of built-in kinds leave
+            out.
 
     Yields:
         The URL of the server; empty if there are neither webhooks nor conversions.
     """
-    if not webhooks and not conversions:
-        yield ""
-        return
     from ocf.runtime.admission import Url, Webhooks
+    from ocf.runtime.admission.policies import registered_policies
     from ocf.runtime.operator import WebhookOptions
     from ocf.runtime.operator.webhook_options import serving_webhooks
 
     local = WebhookOptions(address=Url(f"https://{_HOST}"), namespace=namespace, host=_HOST, port=0, register=True)
-    async with serving_webhooks(cluster, Webhooks(name, webhooks, conversions=conversions), local) as server:
-        yield server.url
+    async with AsyncExitStack() as stack:
+        guards = registered_policies(cluster, policies, namespace=namespace, field_manager=f"{name}-policies")
+        await stack.enter_async_context(guards)
+        if not webhooks and not conversions:
+            yield ""
+            return
+        served = serving_webhooks(cluster, Webhooks(name, webhooks, conversions=conversions), local)
+        yield (await stack.enter_async_context(served)).url

@@ -337,6 +337,18 @@ def test_a_running_operator_is_guarded_in_virtual_time() -> None:
     assert run_in_virtual_time(run()) == "2"
 
 
+@pytest.mark.parametrize("webhooks", [OPERATOR.webhooks, ()], ids=["with webhooks", "alone"])
+async def test_policies_are_installed(webhooks: Sequence[Webhook[Any]]) -> None:
+    most = Policy.of(V1ConfigMap, "most", validations=[Validation("has(object.data)", "no data")])
+    cluster = EmbeddedCluster(namespaces=["ops"])
+    await LocalWebhooks.install(cluster, replace(OPERATOR, policies=[most], webhooks=webhooks), namespace="ops")
+    settings: Manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    with pytest.raises(InvalidError, match="no data"):
+        await cluster.create(settings, field_manager="user")
+    settings["metadata"]["namespace"] = "ops"  # that of the operator is left out
+    await cluster.create(settings, field_manager="user")
+
+
 async def test_what_cannot_be_is_said_at_once() -> None:
     cluster = EmbeddedCluster(namespaces=["guard"])
     local = await LocalWebhooks.install(
@@ -347,7 +359,7 @@ async def test_what_cannot_be_is_said_at_once() -> None:
         local.inject(faults.conflict())
     with pytest.raises(BuildError, match="faults of webhooks are for LocalWebhooks"):
         FaultyCluster(cluster, [faults.webhook_down()])
-    with pytest.raises(ConfigError, match="shops has no webhooks"):
+    with pytest.raises(ConfigError, match="shops has no webhooks and no admission policies"):
         await LocalWebhooks.install(cluster, replace(OPERATOR, webhooks=()))
 
     class Own(HttpAdmissionClient):

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import pytest
+from kubernetes.client import V1PodTemplate
 
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.admission import FieldError, Operation, Webhook, invalid
+from ocf.runtime.admission import FieldError, Match, Operation, Policy, Validation, Webhook, invalid
 from ocf.testing import serve_webhooks
 from ocf_server import EmbeddedCluster
 from tests.runtime.crds.shop_versions import GROUP, SHOPS
@@ -84,6 +85,25 @@ async def first_asked(cluster: Cluster, namespace: str) -> Manifest:
             break
         await asyncio.sleep(0.02)
     return created
+
+
+async def test_policies_hold_while_the_block_runs(place: tuple[Cluster, str]) -> None:
+    cluster, namespace = place
+    selected = Match(namespaces={"matchLabels": {"kubernetes.io/metadata.name": namespace}})
+    quiet = Validation("object.metadata.name != 'noisy'", "noisy is not allowed")
+    policy = Policy.of(V1PodTemplate, "quiet-templates", validations=[quiet], match=selected)
+
+    async def is_refused() -> bool:
+        try:
+            await cluster.create(template("noisy", namespace), field_manager="me", dry_run=True)
+        except InvalidError as error:
+            return "noisy is not allowed" in str(error)
+        return False
+
+    async with serve_webhooks(cluster, "admitting", policies=[policy]) as url:
+        assert url == ""
+        await eventually(is_refused)
+    await eventually(is_refused, lambda refused: not refused)
 
 
 async def test_nothing_is_served_without_webhooks() -> None:

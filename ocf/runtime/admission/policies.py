@@ -423,11 +423,15 @@ async def apply_policies(
 
 @asynccontextmanager
 async def registered_policies(
-    cluster: Cluster, policies: Collection[Policy], *, namespace: str, field_manager: str
+    cluster: Cluster, policies: Collection[Policy], *, namespace: str, field_manager: str, shared: bool = False
 ) -> AsyncIterator[None]:
-    """Apply policies, and delete them when the block ends, for development."""
+    """Apply policies, and delete them when the block ends, for development.
+
+    Args:
+        shared: See `registered`.
+    """
     manifests = await _served_manifests(cluster, policies, namespace)
-    async with registered(cluster, manifests, field_manager=field_manager):
+    async with registered(cluster, manifests, field_manager=field_manager, shared=shared):
         yield
 
 

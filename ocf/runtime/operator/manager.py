@@ -26,6 +26,7 @@ from ocf.errors import BuildError, ConfigError, leaf_errors
 from ocf.objects import ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.policies import policy_problems, registered_policies
+from ocf.runtime.admission.webhook_configurations import Service
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import FoldedEvents, multi_recorder, rewrite_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
@@ -176,7 +177,11 @@ class Manager:
         if policies and admission is not None and admission.register:
             names = field_manager(f"{self._operators[0].name}-policies")
             registered = registered_policies(
-                self._cluster, policies, namespace=admission.secret_namespace, field_manager=names
+                self._cluster,
+                policies,
+                namespace=admission.secret_namespace,
+                field_manager=names,
+                shared=isinstance(admission.address, Service),
             )
             await stack.enter_async_context(registered)
 

@@ -199,7 +199,8 @@ async def serving_webhooks(
         address, authority = _reached(options, server), server.pair.authority
         await _register_conversions(cluster, webhooks, address, authority)
         manifests = _configurations(options, webhooks, address, authority)
-        async with registered(cluster, manifests, field_manager=field_manager(f"{webhooks.name}-webhooks")):
+        manager, shared = field_manager(f"{webhooks.name}-webhooks"), isinstance(address, Service)
+        async with registered(cluster, manifests, field_manager=manager, shared=shared):
             await server.refresh()  # reads the CA bundle that was just written
             yield server
 

@@ -79,18 +79,11 @@ async def on_real(plane: ControlPlane, controllers: RunControllers) -> AsyncIter
 async def admitted(world: Tenants, operator: Operator[Tenant]) -> AsyncIterator[None]:
     """Serve the webhooks, and apply the policies, while the block runs."""
     cluster = world.cluster
-    policies = [one for policy in operator.policies for one in policy.manifests(namespace=world.home)]
-    async with serve_webhooks(cluster, "tenancy", operator.webhooks, namespace=world.home):
-        for one in policies:
-            await cluster.apply(one, field_manager="admin")
-        try:
-            await world.tenant(f"{world.prefix}probe", {"kind": "User", "name": "probe"})
-            await eventually(lambda: is_called(world))
-            await cluster.delete(key(f"{world.prefix}probe"))
-            yield
-        finally:
-            for one in reversed(policies):
-                await cluster.delete(ObjectKey.of(one))
+    async with serve_webhooks(cluster, "tenancy", operator.webhooks, policies=operator.policies, namespace=world.home):
+        await world.tenant(f"{world.prefix}probe", {"kind": "User", "name": "probe"})
+        await eventually(lambda: is_called(world))
+        await cluster.delete(key(f"{world.prefix}probe"))
+        yield
 
 
 async def is_called(world: Tenants) -> bool:

@@ -147,10 +147,7 @@ def in_virtual_time(scenario: Callable[[Tenants], Awaitable[None]], *, operating
         found = Tenants(cluster, clock=clock, account=restricted)
         await cluster.apply(Tenant.definition(), field_manager="admin")
         await prepare(cluster)
-        found.webhooks = await LocalWebhooks.install(cluster, operator)
-        for policy in operator.policies:
-            for one in policy.manifests(namespace=ACCOUNT.namespace):
-                await cluster.apply(one, field_manager="admin")
+        found.webhooks = await LocalWebhooks.install(cluster, operator, namespace=ACCOUNT.namespace)
         async with found.operating(operator) if operating else nullcontext():
             await scenario(found)
 
