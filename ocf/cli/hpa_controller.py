@@ -394,7 +394,7 @@ def _print_manifests(
         targets=[_scalable(text) for text in scales] if scales else TARGETS,
         leader_election=elected,
     )
-    print_manifests(installation_manifests(wanted), json=output is LogOutput.JSON)
+    print_manifests(installation_manifests(wanted), namespace, json=output is LogOutput.JSON)
 
 
 def _scalable(text: str) -> ScalableResource:

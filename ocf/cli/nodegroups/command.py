@@ -329,4 +329,4 @@ def _print_manifests(
         secrets={MOUNTED_CREDENTIALS: f"{NAME}-credentials"} if vpsie else {},
         provider_rules=choice.rules(dry_run=dry_run),
     )
-    print_manifests(installation_manifests(wanted), json=output is PlanOutput.JSON)
+    print_manifests(installation_manifests(wanted), namespace, json=output is PlanOutput.JSON)

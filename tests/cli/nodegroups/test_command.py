@@ -242,7 +242,8 @@ async def test_a_provider_of_the_command_is_the_one_that_was_chosen() -> None:
 
 def test_the_installation_is_complete() -> None:
     found = load_documents(ask("manifests"))
-    assert [each["kind"] for each in found[:3]] == [
+    assert [each["kind"] for each in found[:4]] == [
+        "Namespace",
         "CustomResourceDefinition",
         "CustomResourceDefinition",
         "ServiceAccount",
