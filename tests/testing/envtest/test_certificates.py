@@ -44,7 +44,7 @@ def test_a_user_without_groups_has_no_organization(authority: Authority) -> None
 )
 def test_a_name_that_a_certificate_does_not_hold_is_named(authority: Authority, user: str, groups: list[str]) -> None:
     """As in https://github.com/patrickpr/YAOG/issues/7, whose error named neither the field nor the limit."""
-    with pytest.raises(ConfigError, match="a certificate holds names of 1 to 64 characters, got (0|65)"):
+    with pytest.raises(ConfigError, match=r"a certificate holds names of 1 to 64 characters, got (0|65)"):
         authority.client(user, groups)
     assert read(authority.client("c" * 64).certificate).subject.rfc4514_string() == f"CN={'c' * 64}"
 
