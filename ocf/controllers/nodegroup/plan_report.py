@@ -17,7 +17,7 @@ REMEDIES: Final = {
     "unknown": "correct the fields that are named in the problems of the plan",
     "pdb": "let the PodDisruptionBudget allow a disruption, and select each pod with one budget only",
     "local_storage": 'keep its data elsewhere, or annotate the pod with ocf.dev/safe-to-evict: "true"',
-    "system_pods": "move the pod of the control plane to another node",
+    "system_pods": 'move the pod to another node, or annotate it with ocf.dev/safe-to-evict: "true"',
     "capacity": "add room on the other nodes, or request less",
     "affinity": "loosen the rules of the pod (node selector, affinity, spread), or add a node that meets them",
     "min_nodes": "lower spec.minNodes of the group",
@@ -26,7 +26,7 @@ REMEDIES: Final = {
     "safe_to_evict": 'remove the annotation safe-to-evict: "false" of the pod',
     "bare_pod": 'run it by a controller such as a Deployment, or annotate it with ocf.dev/safe-to-evict: "true"',
     "do_not_disrupt": "remove the annotation do-not-disrupt of the pod or of the node",
-    "drain": "remove what its last drain waited for, or delete the VPSieNode to drain it now",
+    "drain": "wait until then, or delete its VPSieNode to drain it at once",
     "undeletable": "wait for the end of the rollout at the provider, or end the pause",
     "unmanaged": "delete the Node yourself, or remove the label of the group from it",
 }

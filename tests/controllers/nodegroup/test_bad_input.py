@@ -9,9 +9,8 @@ import pytest
 
 from ocf.controllers.nodegroup.observation import view_of
 from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
-from ocf.controllers.nodegroup.plan_report import REMEDIES, plan_json, plan_lines
+from ocf.controllers.nodegroup.plan_report import plan_json, plan_lines
 from ocf.nodegroups import Catalog
-from ocf.nodegroups.rules import RULES
 from ocf.objects import Manifest
 from tests.controllers.nodegroup.conftest import API, SMALL
 
@@ -177,44 +176,3 @@ def test_a_clock_that_was_set_back_removes_nothing_before_its_time(hours: float)
     objects = [{**group(), "status": {"unneeded": [{"name": "n1", "since": "2026-01-31T10:00:00Z"}]}}, *IDLE[1:], pod()]
     _, plan = planned(objects, NOW + timedelta(hours=hours))
     assert plan.groups["default/workers"].removals == ()
-
-
-def test_each_rule_has_a_remedy() -> None:
-    others = {"capacity", "bare_pod", "undeletable", "unmanaged"}
-    assert {rule.name for rule in RULES} | others == set(REMEDIES)
-
-
-@pytest.mark.parametrize(
-    ("blocked", "remedied", "reason"),
-    [
-        pytest.param(
-            [*IDLE, pod(owner=False)],
-            [*IDLE, annotated(pod(owner=False), "ocf.dev/safe-to-evict", "true")],
-            "bare_pod",
-            id="bare pod",
-        ),
-        pytest.param(
-            [*IDLE, pod(volumes=[{"name": "data", "emptyDir": {}}])],
-            [*IDLE, annotated(pod(volumes=[{"name": "data", "emptyDir": {}}]), "ocf.dev/safe-to-evict", "true")],
-            "local_storage",
-            id="local storage",
-        ),
-        pytest.param([group(minNodes=1), *IDLE[1:], pod()], [*IDLE, pod()], "min_nodes", id="minimum"),
-        pytest.param([*IDLE[:3], pod()], [*IDLE, pod()], "capacity", id="no room"),
-        pytest.param(
-            [group(), annotated(node(), "ocf.dev/protected", "true"), managed(), *OTHER, pod()],
-            [*IDLE, pod()],
-            "protected",
-            id="protected",
-        ),
-    ],
-)
-def test_the_remedy_that_is_named_lets_the_node_go(
-    blocked: list[Manifest], remedied: list[Manifest], reason: str
-) -> None:
-    text, plan = planned(blocked)
-    assert f"{BLOCKED}: {reason}" in text
-    assert f"; to let it go: {REMEDIES[reason]}" in text
-    assert plan.groups["default/workers"].removals == ()
-    _, plan = planned(remedied)
-    assert [each.node for each in plan.groups["default/workers"].removals] == ["n1"]
