@@ -82,10 +82,6 @@ def budget(**spec: Any) -> Manifest:
     }
 
 
-def annotated(manifest: Manifest, key: str, value: str) -> Manifest:
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {key: value}}}
-
-
 OTHER: Final = [node("n2", labels={})]
 IDLE: Final = [group(), node(), managed(), *OTHER]
 

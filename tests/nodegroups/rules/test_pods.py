@@ -14,11 +14,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
 
 POD = ObjectKey("v1", "Pod", "web", "default")
-EVICTION: Manifest = {
-    "apiVersion": "policy/v1",
-    "kind": "Eviction",
-    "metadata": {"name": "web", "namespace": "default"},
-}
+EVICTION: Manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"}}
 PHASES = (("Running", "True"), ("Running", "False"), ("Running", ""), ("Pending", "False"))
 NUMBERS = ((0, 0, 0), (0, 1, 1), (0, 2, 1), (0, 1, 2), (1, 2, 1), (1, 1, 2))
 
