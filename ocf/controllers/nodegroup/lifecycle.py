@@ -150,16 +150,20 @@ def _listed(status: VPSieNodeStatus, observed: Observation, now: datetime) -> VP
 def _replaced(status: VPSieNodeStatus, observed: Observation, now: datetime) -> VPSieNodeStatus:
     """Return the status of a node whose machine the provider replaces: it boots again, as the same request."""
     machine = observed.machine
-    if machine is None or not status.machine_id or status.phase in ("Terminating", "Failed"):
+    if machine is None or status.phase in ("Pending", "Terminating", "Failed"):
+        return status
+    if not status.machine_id and status.ready_at is not None:
+        return _with(status, machine_id=machine.id)
+    if not status.machine_id:
         return status
     replaced = machine.id != status.machine_id
     if not replaced and (machine.state is not MachineState.REPLACING or status.phase == "Provisioning"):
         return status
     # The old Node is the only one as long as there is no other machine.
     changes = {"machine_id": machine.id, "requested_at": now, "node_name": ""} if replaced else {}
-    text = f"machine {status.machine_id} {f'was replaced by {machine.id}' if machine.id else 'is being replaced'}"
+    what = f"was replaced by {machine.id}" if replaced and machine.id else "is being replaced"
     times = dict.fromkeys(("running_at", "joined_at", "ready_at", "unready_since", "drain"))
-    return _with(status, phase="Provisioning", last_error=text, **times, **changes)
+    return _with(status, phase="Provisioning", last_error=f"machine {status.machine_id} {what}", **times, **changes)
 
 
 def is_lost(status: VPSieNodeStatus, now: datetime) -> bool:
@@ -181,11 +185,10 @@ def _boot(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_ti
     if machine is None or machine.state is MachineState.REPLACING:
         return Step(status, _missing(status, observed))
     if _is_ready(observed):
-        joined = status.joined_at or now
-        ready = _with(
-            status, phase="Ready", joined_at=joined, ready_at=now, node_name=observed.node_name, last_error=""
-        )
-        return Step(ready, Action.CONFIGURE)
+        joined, found = status.joined_at or now, machine.id or status.machine_id
+        # With its id: a machine may be ready when it is first listed, and only its id shows that it was replaced.
+        ready = _with(status, phase="Ready", joined_at=joined, ready_at=now, machine_id=found)
+        return Step(_with(ready, node_name=observed.node_name, last_error=""), Action.CONFIGURE)
     if status.phase == "Joining":
         return _joining(status, observed, now)
     known = _with(status, machine_id=machine.id or status.machine_id, accepted_at=status.accepted_at or now)

@@ -94,6 +94,14 @@ def test_a_node_fails_with_the_reason(stored: VPSieNodeStatus, observed: Observa
     assert problem in step.status.last_error
 
 
+def test_a_machine_that_is_ready_when_it_is_first_listed_is_known_by_its_id() -> None:
+    ready = advance(status("Provisioning"), Observation(RUNNING, NodeState.READY, "n-1"), NOW).status
+    assert (ready.phase, ready.machine_id) == ("Ready", "m-1")
+    # Stored by an earlier version of the controller.
+    known = advance(status("Ready", ready_at=NOW), Observation(RUNNING, NodeState.READY, "n-1"), NOW).status
+    assert (known.phase, known.machine_id) == ("Ready", "m-1")
+
+
 def test_a_node_that_is_ready_at_last_is_not_given_up() -> None:
     step = advance(status("Joining", 15, running_at=NOW), Observation(RUNNING, NodeState.READY, "n-1"), NOW)
     assert step.status.phase == "Ready"
