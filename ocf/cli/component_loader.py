@@ -207,7 +207,7 @@ def _owner_argument(function: Callable[..., object], owner: Manifest, call: str)
         return validate_live(owner, model)
     except ValueError as error:
         raise ConfigError(
-            f"{call}: the owner is not a valid {model.__name__}: {describe_invalid(error) or error}"
+            f"{call}: the owner is not a valid {model.__name__}: {describe_invalid(error, model) or error}"
         ) from error
 
 

@@ -10,7 +10,7 @@ from ocf.errors import FieldProblem
 from ocf.lazy_types.pydantic import BaseModel, ErrorDetails
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.manifest import Manifest
-from ocf.objects.model_fields import field_types, place_of
+from ocf.objects.model_fields import field_types, is_secret, place_of
 from ocf.objects.paths import FieldPath, format_path, get_field
 
 __all__ = [
@@ -38,14 +38,15 @@ _JSON_TYPES: Final[dict[type, str]] = {
 }
 
 
-def describe_invalid(error: BaseException) -> str:
+def describe_invalid(error: BaseException, model: type[BaseModel] | None = None) -> str:
     """Return a validation error of a model in one line, such as one from an assignment in a handler or an edit.
 
     Args:
         error: Any error.
+        model: The model whose fields may be secret; None if it is not known.
 
     Returns:
-        Model, field and value; empty for all other errors.
+        Model, field and value; empty for all other errors. Values of fields that may be secret are left out.
 
     Example:
         >>> from kubernetes.client import V1Scale, V1ScaleSpec
@@ -59,7 +60,7 @@ def describe_invalid(error: BaseException) -> str:
 
     if not isinstance(error, ValidationError):
         return ""
-    found = [_described(error.title, details) for details in error.errors()]
+    found = [_described(error.title, details, model) for details in error.errors()]
     return "; ".join(dict.fromkeys(found))
 
 
@@ -73,17 +74,18 @@ def problems_of(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[
     return list(found.values())
 
 
-def field_errors_of(errors: Sequence[ErrorDetails], manifest: Manifest) -> list[FieldError]:
+def field_errors_of(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> list[FieldError]:
     """Return the errors of pydantic in the form of the API server; maps, lists and possible secrets show their type."""
     found = {navigable(error["loc"], manifest): error for error in reversed(errors)}
-    return [_field_error(error, path, manifest) for path, error in reversed(found.items())]
+    return [_field_error(error, path, manifest, model) for path, error in reversed(found.items())]
 
 
-def _field_error(error: ErrorDetails, path: FieldPath, manifest: Manifest) -> FieldError:
+def _field_error(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: type[BaseModel]) -> FieldError:
     if error["type"] == "missing":
         return required(format_path(path))
     value = get_field(manifest, path) if path else manifest
     hidden = isinstance(value, dict | list) or any(part in _SECRET_KEYS for part in path)
+    hidden = hidden or is_secret(model, error["loc"])
     return invalid(format_path(path), _JSON_TYPES[type(value)] if hidden else value, error_text(error))
 
 
@@ -123,17 +125,21 @@ def seen_at(path: FieldPath, value: Any) -> str:
     return f", got {text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + '…'}"
 
 
-def _described(model: str, details: ErrorDetails) -> str:
-    place = (model, *details["loc"])
+def _described(title: str, details: ErrorDetails, model: type[BaseModel] | None) -> str:
+    place = (title, *details["loc"])
+    # Of a text, only that of a SecretStr has items.
+    hidden = details["type"] in {"too_short", "too_long"} and isinstance(details["input"], str)
+    hidden = hidden or (model is not None and is_secret(model, details["loc"]))
     # Of a missing field, the input is the object that lacks it.
-    seen = "" if details["type"] == "missing" else seen_at(place, details["input"])
+    seen = "" if hidden or details["type"] == "missing" else seen_at(place, details["input"])
     return f"{format_path(place)}: {error_text(details)}{seen}"
 
 
 def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: type[BaseModel]) -> FieldProblem:
     if error["type"] == "extra_forbidden":
         return unknown_field(model, path)
-    seen = "" if error["type"] == "missing" else seen_at(path, get_field(manifest, path))
+    hidden = error["type"] == "missing" or is_secret(model, error["loc"])
+    seen = "" if hidden else seen_at(path, get_field(manifest, path))
     return FieldProblem(format_path(path), f"{error_text(error)}{seen}")
 
 

@@ -8,6 +8,8 @@ from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
 
+from typing_extensions import TypeAliasType
+
 from ocf.lazy_types.pydantic import BaseModel
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = [
     "field_types",
     "holds_quantity",
     "is_client_model",
+    "is_secret",
     "place_of",
     "unknown_fields",
 ]
@@ -110,6 +113,51 @@ def field_types(model: type[BaseModel]) -> Mapping[str, Any]:
     """Return the types of the fields of a model by API spelling, without `Optional` and `Annotated`."""
     fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
     return {info.serialization_alias or name: _plain(info.annotation) for name, info in fields.items()}
+
+
+def is_secret(model: type[BaseModel], path: Sequence[str | int]) -> bool:
+    """Return whether the value at a path may be secret: a `SecretStr`, or a field with the format `password`.
+
+    Args:
+        path: A path in API spelling, or the location of an error of pydantic, which also names the arms of unions.
+    """
+    return not is_client_model(model) and _is_secret(model, tuple(path))
+
+
+def _is_secret(annotation: Any, path: tuple[str | int, ...]) -> bool:
+    from pydantic import BaseModel, Secret, SecretBytes, SecretStr
+
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in {Annotated, Union, UnionType}:
+        arms, marks = (inner[:1], inner[1:]) if origin is Annotated else (inner, ())
+        return any(map(_hides, marks)) or any(_is_secret(arm, path) for arm in arms)
+    if isinstance(annotation, TypeAliasType):
+        return _is_secret(annotation.__value__, path)
+    kind = origin or annotation
+    if isinstance(kind, type) and issubclass(kind, (Secret, SecretBytes, SecretStr)):
+        return True
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return any(_is_secret(one, path[1:]) for one in inner)
+    if not path:
+        return False
+    names = {path[0]}
+    fields = [
+        info
+        for name, info in kind.model_fields.items()
+        if names & {name, info.alias, info.serialization_alias, info.validation_alias}
+    ]
+    # Another part is the arm of a union.
+    return _is_secret(kind, path[1:]) if not fields else any(_hides(one) or _in_field(one, path[1:]) for one in fields)
+
+
+def _in_field(info: FieldInfo, path: tuple[str | int, ...]) -> bool:
+    return any(map(_hides, info.metadata)) or _is_secret(info.annotation, path)
+
+
+def _hides(mark: object) -> bool:
+    """Return whether a field, or what its type is annotated with, has the format `password` or is write-only."""
+    schema = getattr(mark, "json_schema_extra", None) or getattr(mark, "json_schema", None)
+    return isinstance(schema, dict) and (schema.get("format") == "password" or schema.get("writeOnly") is True)
 
 
 def _plain(annotation: Any) -> Any:

@@ -347,5 +347,5 @@ def _problems(model: type[BaseModel], manifest: Manifest) -> list[FieldError]:
     try:
         validate_live(manifest, model)
     except ValidationError as error:
-        return field_errors_of(error.errors(), manifest)
+        return field_errors_of(error.errors(), manifest, model)
     raise WebhookError(f"{model.__name__} is not deterministic: it rejected and then accepted the same object")

@@ -116,7 +116,7 @@ class OwnerType(Generic[O]):
             fixed = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
             if fixed is not manifest:
                 return self.read(fixed)
-            problem = FieldProblem("", describe_invalid(error))
+            problem = FieldProblem("", describe_invalid(error, cast("type[BaseModel]", self.model)))
             raise ManifestError(str(ObjectKey.of(manifest)), [problem]) from None
 
 
