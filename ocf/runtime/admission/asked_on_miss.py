@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 from ocf.cluster import Cluster, InterceptingCluster, Subresource
+from ocf.cluster.cache import CachedCluster
 from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
+from ocf.cluster.interceptor import wrapped_clusters
 from ocf.cluster.packed import PackedList, list_packed
 from ocf.cluster.protocol import as_user
 from ocf.errors import NotFoundError
@@ -49,7 +51,13 @@ class AskedOnMiss(InterceptingCluster):
         try:
             return await self._inner.get(key, subresource=subresource)
         except NotFoundError:
+            if subresource is not None or self._is_uncached(key):
+                raise  # the API server was asked
             return await self._direct.get(key, subresource=subresource)
+
+    def _is_uncached(self, key: ObjectKey) -> bool:
+        caches = (one for one in wrapped_clusters(self._inner) if isinstance(one, CachedCluster))
+        return any((key.api_version, key.kind) in one.uncached for one in caches)
 
     async def list_packed(self, api_version: str, kind: str, namespace: str = "") -> PackedList | None:
         """Return the objects of a kind as the cache holds them, for projections."""
