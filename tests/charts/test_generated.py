@@ -119,7 +119,16 @@ def test_the_schema_and_the_defaults_have_the_same_keys() -> None:
         pytest.param(
             nodegroups,
             [*node_group_chart.OPTIONS.values()],
-            {"action", "files", "picture", "types", "credentials", "management_kubeconfig"},
+            {
+                "action",
+                "boot_time",
+                "credentials",
+                "files",
+                "length",
+                "management_kubeconfig",
+                "picture",
+                "types",
+            },
             id="nodegroups",
         ),
     ],

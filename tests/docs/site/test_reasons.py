@@ -78,7 +78,7 @@ def test_the_conditions_of_the_hpa_controller_are_those_of_the_code() -> None:
 def test_the_conditions_of_the_node_group_controller_are_those_of_the_code() -> None:
     types = {title.strip("`") for title in NODE_GROUP}
     listed = {reason for each in NODE_GROUP.values() for reason in each["reasons"]}
-    others = {"True", "False", "Failed"}  # statuses, and a phase of a node
+    others = {"True", "False", "Failed", "GroupProgress"}  # statuses, a phase of a node, and a class
 
     assert listed | types | others == declared.literals(group_status) | in_conditions("controllers/nodegroup")
 
