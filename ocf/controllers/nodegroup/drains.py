@@ -68,7 +68,8 @@ def drain_backoff_rule(view: ClusterView, now: datetime) -> SafetyRule:
     kept = {
         name: found
         for name, node in view.node_names.items()
-        if (found := node.status.drain_backoff) is not None and now < min(found.until, now + _LONGEST_BACKOFF)
+        # One that is longer than any was written with another clock.
+        if (found := node.status.drain_backoff) is not None and timedelta(0) < found.until - now <= _LONGEST_BACKOFF
     }
 
     def check(removal: Removal) -> Blocked | None:

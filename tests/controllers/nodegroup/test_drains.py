@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ocf.objects import Manifest, ObjectKey, parse_time
-from tests.controllers.nodegroup.conftest import Env, run
+from ocf.objects import Manifest, ObjectKey, format_time, parse_time
+from tests.controllers.nodegroup.conftest import API, Env, run
 
 NODE = "VPSieNode"
 
@@ -144,6 +144,34 @@ def test_a_node_whose_drain_fails_is_drained_ever_more_rarely(env: Env, *, resta
         assert blocked["message"].startswith(
             f"4 drains were given up, and the next one begins after {backoff['until']}: "
         )
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("failures", "ago", "expected", "pause"),
+    [
+        pytest.param(1, timedelta(hours=1), 2, timedelta(minutes=30), id="doubled"),
+        pytest.param(9, timedelta(hours=3), 10, timedelta(hours=4), id="at most four hours"),
+        pytest.param(10**6, timedelta(hours=3), 10**6 + 1, timedelta(hours=4), id="very often"),
+        pytest.param(9, timedelta(hours=5), 1, timedelta(minutes=15), id="long ago"),
+    ],
+)
+def test_the_pause_after_a_drain_follows_from_the_ones_before(
+    env: Env, failures: int, ago: timedelta, expected: int, pause: timedelta
+) -> None:
+    async def scenario() -> None:
+        name = await draining(env, scaleDownPolicy={"drainTimeout": "3m"})
+        await env.add_budget(0)
+        backoff = {"failures": failures, "until": format_time(env.clock.now() - ago)}
+        await env.patch_status(ObjectKey(API, NODE, name, "default"), {"drainBackoff": backoff}, by="controller")
+        for _ in range(20):
+            await env.tick()
+            if (await node_status(env, name))["phase"] == "Ready":
+                break
+        found = (await node_status(env, name))["drainBackoff"]
+        assert found["failures"] == expected
+        assert abs(parse_time(found["until"]) - env.clock.now() - pause) <= timedelta(seconds=30)
 
     run(scenario())
 

@@ -187,6 +187,14 @@ def test_each_remedy_lets_the_node_go(reason: str, change: Change, remedies: lis
         assert "n1" not in found or outcome(found).verdict is not Verdict.BLOCKED, outcome(found)
 
 
+def test_a_pause_between_drains_that_another_clock_wrote_keeps_no_node() -> None:
+    found = objects()
+    put("machine|status|drainBackoff", {"failures": 9, "until": minutes(241)})(found)
+    assert outcome(found).verdict is Verdict.REMOVE
+    put("machine|status|drainBackoff", {"failures": 9, "until": minutes(240)})(found)
+    assert outcome(found).verdict is Verdict.BLOCKED
+
+
 def test_each_rule_has_a_remedy_that_was_tried() -> None:
     others = {"capacity", "bare_pod", "undeletable", "unmanaged", "drain"}
     assert {reason for reason, _, _ in CASES} == {rule.name for rule in RULES} | others == {*REMEDIES}
