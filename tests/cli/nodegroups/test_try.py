@@ -141,6 +141,19 @@ def test_a_node_is_ordered_with_its_price_and_removed_when_nothing_runs_on_it() 
     assert answer["cost"] == pytest.approx(0.02 * 16 / 60, rel=0.05)
 
 
+def test_each_pod_gets_a_node_of_a_group_that_it_selects() -> None:
+    small, large = (
+        group(offeringIDs=["small"], labels={"pool": "s"}),
+        group(offeringIDs=["large"], labels={"pool": "l"}),
+    )
+    large["metadata"] = {"name": "large", "namespace": "team"}
+    pods = [pod(f"web-{pool}", "1", nodeSelector={"pool": pool}) for pool in ("s", "l")]
+    code, answer = found([small, large, *pods], "--for=5m")
+    assert (code, sorted(each["instanceType"] for each in answer["nodes"])) == (0, ["large", "small"])
+    ready = [step["object"] for step in answer["steps"] if step["text"].startswith("Ready=True ScalingComplete: 1 of")]
+    assert sorted(ready) == ["group default/workers", "group team/large"]
+
+
 def test_the_decision_is_that_of_a_plan() -> None:
     objects = [group(), *(pod(f"web-{number}", "900m") for number in range(5))]
     _, answer = found(objects, "--for=1m")
