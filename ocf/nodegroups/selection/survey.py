@@ -65,16 +65,25 @@ def survey(
         for kind, model in models.items():
             if kind[0] in catalog.types and not catalog.types[kind[0]].problem:
                 promised = promised_node(group, catalog.types[kind[0]], kind[1], catalog)
-                seen[kind] = gap_between(promised, model, group, snapshot.daemon_sets)
+                gap = gap_between(promised, model, group, snapshot.daemon_sets)
+                # An older node that lacks nothing does not show what those lack that are bought now.
+                if not gap.empty or not _is_older(model, status.last_scale_up):
+                    seen[kind] = gap
         gaps = next_gaps(status.gaps, seen, now)
         after[group.name] = replace(status, gaps=gaps)
-        known = Learned(catalog=catalog, models=models, gaps={each.kind: each for each in gaps if each.holds(now)})
+        holding = {each.kind: each for each in gaps if each.holds(now)}
+        models = {kind: model for kind, model in models.items() if kind in seen or kind not in holding}
+        known = Learned(catalog=catalog, models=models, gaps=holding)
         learned[group.name] = known
         for name in names:
             node = snapshot.nodes[name]
             if node.in_flight and name not in starting and node.kind[0] in catalog.types:
                 snapshot = snapshot.with_node(_expected(node, group, catalog, known))
     return Survey(snapshot, learned, after, frozenset(starting))
+
+
+def _is_older(node: Node, bought: datetime | None) -> bool:
+    return node.created is not None and bought is not None and node.created < bought
 
 
 def _starting(node: Node, group: NodeGroup, catalog: Catalog, now: datetime) -> Node | None:

@@ -142,6 +142,30 @@ def test_a_node_that_did_not_help_is_tried_again_less_and_less_often() -> None:
     run(scenario())
 
 
+def test_a_gap_counts_although_an_older_node_of_the_type_is_as_promised() -> None:
+    env, cloud = hostile(as_promised)
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"], maxNodes=6)
+        await env.add_pod("old-0", cpu="1500m")
+        await env.tick(6)
+        cloud.node = without_label
+        await env.add_pod("new-0", cpu="1500m", nodeSelector={"disk": "ssd"})
+        hours = []
+        for hour in range(5):
+            before = len(env.cloud.requests)
+            await env.tick(20, by=timedelta(minutes=3))
+            hours += [hour] * (len(env.cloud.requests) - before)
+        # As without the older node.
+        assert hours == [0, 1, 3]
+        cloud.node = as_promised
+        await env.tick(120, by=timedelta(minutes=3))
+        assert await env.waiting() == []
+        assert "typeGaps" not in await env.status()
+
+    run(scenario())
+
+
 def test_the_next_type_is_taken_for_a_pod_that_the_nodes_of_the_first_do_not_take() -> None:
     def smaller(request: MachineRequest, node: Manifest) -> Manifest:
         return with_amounts(cpu="1800m")(request, node) if request.instance_type == "rich" else node
