@@ -125,8 +125,8 @@ class Provider(Protocol):
     def keeps_names(self) -> bool:
         """Whether `list` has a machine, with the name of its request, as soon as `create` has returned.
 
-        If it is false, a machine belongs to the request that finds it, and requests are sent one at a time, each of them
-        once. One whose machine has not appeared after a while is given up, and gets it if it appears later.
+        If it is false, a machine belongs to the request that finds it, and requests are sent one at a time, each once.
+        One whose machine has not appeared after a while is given up, and gets it if it appears later.
         """
         ...
 
