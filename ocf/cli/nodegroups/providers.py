@@ -160,7 +160,7 @@ class ProviderChoice:
                 # kwok's machines are Nodes, which the controller may list and delete.
                 return frozenset({PolicyRule("", "nodes", "create")})
             case ProviderName.CLUSTER_API:
-                wanted = {"machinedeployments": ("list", "get", "patch"), "machines": ("list", "patch")}
+                wanted = {"machinedeployments": ("list", "get", "patch"), "machines": ("list", "patch", "delete")}
                 return frozenset(
                     PolicyRule(_API, resource, verb, namespace=self.namespace)
                     for resource, verbs in wanted.items()

@@ -217,7 +217,7 @@ def test_credentials_are_read_from_a_mounted_secret_or_from_the_environment(tmp_
             ["--provider=cluster-api", "--machine-namespace=capi"],
             "--machine-namespace=capi",
             [],
-            {("machinedeployments", "patch"), ("machines", "patch")},
+            {("machinedeployments", "patch"), ("machines", "delete"), ("machines", "patch")},
             id="cluster-api",
         ),
         pytest.param(VPSIE, "--credentials=/etc/ocf-credentials", ["/etc/ocf-credentials"], set(), id="vpsie"),

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from ocf.objects import ObjectKey, parse_time
@@ -86,7 +86,35 @@ class Watcher:
                 self.bought.setdefault(each["metadata"]["name"], parse_time(each["metadata"]["creationTimestamp"]))
 
 
-@settings(max_examples=EXAMPLES, phases=[Phase.generate])
+NOW: Final = timedelta(0)
+NONE: Final = frozenset[str]()
+BOTH: Final = frozenset({"create", "delete"})
+
+# The machine of a request that was given up is listed afterwards, and has pods.
+LATE: Final = [
+    Slot(ListAnswer.STALE, BOTH, NONE, NOW, NOW, as_promised, 0),
+    Slot(ListAnswer.EMPTY, BOTH, NONE, NOW, NOW, without_label, 1),
+    Slot(ListAnswer.FAILS, BOTH, NONE, NOW, NOW, without_label, 0),
+    Slot(ListAnswer.TRUE, NONE, NONE, NOW, NOW, with_taint, 0),
+]
+# A node with a protected pod is neither listed nor ready, its deletion fails, and it comes back.
+BACK: Final = [
+    Slot(ListAnswer.TRUE, NONE, BOTH, timedelta(minutes=5), NOW, without_label, 2),
+    Slot(ListAnswer.EMPTY, BOTH, frozenset({"delete"}), NOW, NOW, without_label, 1),
+    Slot(ListAnswer.PARTIAL, BOTH, frozenset({"create"}), timedelta(minutes=5), timedelta(minutes=10), as_promised, 0),
+]
+# The node that did not help leaves while an older one is as promised.
+GAP: Final = [
+    Slot(ListAnswer.TRUE, NONE, NONE, NOW, NOW, without_label, 0),
+    Slot(ListAnswer.PARTIAL, NONE, NONE, NOW, timedelta(minutes=10), with_taint, 0),
+    Slot(ListAnswer.TRUE, NONE, NONE, NOW, NOW, without_label, 0),
+]
+
+
+@settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.generate])
+@example(LATE)
+@example(BACK)
+@example(GAP)
 @given(st.lists(slots, min_size=2, max_size=4))
 def test_no_fault_of_the_cloud_breaks_the_promises_of_node_groups(faults: list[Slot]) -> None:
     env, cloud = hostile(as_promised, RICH)

@@ -16,7 +16,7 @@ MachineSets of Cluster API 1.13.6.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -215,7 +215,7 @@ class ClusterAPIProvider:
         """Delete marked Machines that count as those of requests: `spec.replicas` was lowered and raised at once."""
         free = [name for name in _by_age(machines) if name not in taken and _is_marked(machines, name)]
         for name in free[:number]:
-            with _provider_errors(f"Machine {name}"):
+            with _provider_errors(f"Machine {name}"), suppress(NotFoundError):
                 await self._cluster.delete(self._key("Machine", name))
 
     async def delete(self, machine: Machine) -> None:
