@@ -34,6 +34,7 @@ class Orphans:
         self._provider = provider
         self._reporter = reporter
         self._suspects: frozenset[str] = frozenset()
+        self._reported: dict[str, str] = {}
 
     async def check(self, view: ClusterView, machines: Sequence[Machine], now: datetime) -> None:
         """Look for machines without object."""
@@ -48,6 +49,7 @@ class Orphans:
             note = f"machine {name} belongs to no VPSieNode"
             self._reporter.event(_group_of(view, name), "OrphanedMachine", note)
         self._suspects = frozenset(found)
+        self._reported = {name: error for name, error in self._reported.items() if name in found}
 
     @staticmethod
     def _is_orphan(machine: Machine, known: set[str]) -> bool:
@@ -66,7 +68,10 @@ class Orphans:
         try:
             await self._provider.delete(machine)
         except ProviderError as error:
-            self._reporter.event(group, "OrphanedMachine", f"machine {machine.name}: {error}")
+            # Once for as long as it fails in the same way.
+            if self._reported.get(machine.name) != str(error):
+                self._reporter.event(group, "OrphanedMachine", f"machine {machine.name}: {error}")
+            self._reported[machine.name] = str(error)
 
     async def _adopt(self, group: GroupObject, machine: Machine, now: datetime) -> None:
         """Create the object of a machine, as if it had just booted."""

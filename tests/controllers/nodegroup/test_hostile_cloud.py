@@ -142,6 +142,24 @@ def test_a_node_that_did_not_help_is_tried_again_less_and_less_often() -> None:
     run(scenario())
 
 
+def test_a_machine_without_object_that_cannot_be_deleted_is_reported_once_and_deleted_later() -> None:
+    env, cloud = hostile()
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"])
+        await cloud.create(MachineRequest("workers-0123456789", "workers", "rich", "fra"))
+        cloud.fails_before = frozenset({"delete"})
+        await env.tick(10)
+        notes = [each.note for each in env.events.all if each.reason == "OrphanedMachine"]
+        name = "machine workers-0123456789"
+        assert notes == [f"{name} belongs to no VPSieNode", f"{name}: delete is not available"]
+        cloud.fails_before = frozenset()
+        await env.tick(2)
+        assert await env.machines() == 0
+
+    run(scenario())
+
+
 def test_a_gap_counts_although_an_older_node_of_the_type_is_as_promised() -> None:
     env, cloud = hostile(as_promised)
 

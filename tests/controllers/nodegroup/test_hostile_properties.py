@@ -149,9 +149,8 @@ def test_no_fault_of_the_cloud_breaks_the_promises_of_node_groups(faults: list[S
         cloud.answer, cloud.loses, cloud.node = ListAnswer.TRUE, frozenset(), as_promised
         cloud.fails_before, cloud.joins_after = frozenset(), timedelta(0)
         await env.tick(40, by=STEP)
-        # No machine is left behind.
-        assert {each.name for each in cloud.machines()} == {
-            each["metadata"]["name"] for each in await env.objects("VPSieNode")
-        }
+        # No machine is left behind; an object may be about to get one.
+        owners = {each["metadata"]["name"] for each in await env.objects("VPSieNode")}
+        assert {each.name for each in cloud.machines()} <= owners
 
     run(scenario())
