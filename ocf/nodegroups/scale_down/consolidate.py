@@ -287,7 +287,8 @@ class _Search:
             for pod in self._pods[node.name]:
                 state.remove(pod.shape, index)
                 pods.append(pod)
-        largest = max(template.node.allocatable for template in self._offers)
+        # In the order of the drain, so that the same pods find room.
+        largest = max(node.allocatable for node in nodes)
         return fill_room(state, group_pods(pods, largest))[1]
 
 
