@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape, Resources
+from ocf.nodegroups.snapshot import AffinityTerm, ClusterSnapshot, PodShape, Resources
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["PRIORITY_CUTOFF", "Demand", "group_pods", "is_expendable", "pending_pods"]
@@ -37,6 +37,9 @@ def pending_pods(snapshot: ClusterSnapshot) -> tuple[SnapshotPod, ...]:
     )
 
 
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
 def is_expendable(pod: SnapshotPod, cutoff: int) -> bool:
     """Return whether a pod is left out of account: no node is added or kept for it.
 
@@ -53,7 +56,8 @@ def group_pods(pods: Iterable[SnapshotPod], reference: Resources) -> list[Demand
     """Group pods by shape and sort the groups by size, largest first.
 
     The size is the share of CPU plus the share of memory of a reference node, so that both count alike. Groups of
-    equal size are sorted by the keys of their pods: the order of the pods does not matter.
+    equal size are sorted by the keys of their pods: the order of the pods does not matter. Pods with a required
+    affinity to others on their host come right behind these.
 
     Args:
         reference: The resources of the reference node.
@@ -72,4 +76,31 @@ def group_pods(pods: Iterable[SnapshotPod], reference: Resources) -> list[Demand
         requests = demand.shape.requests
         return -(requests.cpu / cpu + requests.memory / memory), demand.pods[0].key
 
-    return sorted(demands, key=size)
+    return _beside(sorted(demands, key=size))
+
+
+def _beside(demands: list[Demand]) -> list[Demand]:
+    """Return demands with those that have to share a host with others right behind these.
+
+    Smaller pods that may be anywhere would otherwise take the room beside them, and no new node makes up for it.
+    """
+    for follower in [demand for demand in demands if any(map(_is_of_host, demand.shape.affinity))]:
+        hosts = [term for term in follower.shape.affinity if _is_of_host(term)]
+        places = [
+            place
+            for place, other in enumerate(demands)
+            if other is not follower and any(_selects(term, other.shape) for term in hosts)
+        ]
+        place = demands.index(follower)
+        if places and places[-1] < place - 1:
+            demands.insert(places[-1] + 1, demands.pop(place))
+    return demands
+
+
+def _is_of_host(term: AffinityTerm) -> bool:
+    return term.topology_key == _HOSTNAME
+
+
+def _selects(term: AffinityTerm, shape: PodShape) -> bool:
+    # Without the labels of namespaces, which are not known here: it is about an order only.
+    return term.selects_for_existing(shape.namespace, shape.label_map, {})

@@ -149,3 +149,21 @@ def test_new_nodes_hold_their_pods(sizes: list[tuple[int, int]]) -> None:
         assert on_it
         assert sum(cpu for cpu, _ in on_it) <= 8
         assert sum(memory for _, memory in on_it) <= 32
+
+
+@pytest.mark.parametrize("filler", ["300m", "450m"])
+def test_pods_keep_the_room_beside_the_pods_that_they_have_to_be_with(filler: str) -> None:
+    """A filler that is larger than they are would take it, and a new node without the others does not help."""
+    lead = {"matchLabels": {"app": "lead"}}
+    alone = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOST, "labelSelector": lead}]}}
+    beside = {"podAffinity": {REQUIRED: [{"topologyKey": HOST, "labelSelector": lead}]}}
+    apart = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "side"}}}]}}
+    waiting = [pod(f"lead-{number}", cpu="1500m", labels={"app": "lead"}, affinity=alone) for number in range(2)]
+    waiting += [
+        pod(f"side-{number}", cpu="400m", labels={"app": "side"}, affinity=beside | apart) for number in range(2)
+    ]
+    waiting += [pod(f"filler-{number}", cpu=filler) for number in range(4)]
+    found = packed(waiting, SMALL)
+    assert not found.unplaced
+    hosts = {name: {found.placements[f"default/{name}-{number}"] for number in range(2)} for name in ("lead", "side")}
+    assert hosts["lead"] == hosts["side"]
