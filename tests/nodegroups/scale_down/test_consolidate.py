@@ -104,9 +104,9 @@ def not_on(*instance_types: str) -> Json:
 
 def test_a_node_is_replaced_although_no_set_of_nodes_can_be() -> None:
     """Fewer nodes for several would save more, but the group has to keep its number of nodes."""
-    nodes = [typed(f"n{number:02}", "medium") for number in range(20)]
-    running = [pod(f"p{number}", on=f"n{number:02}", **not_on("medium")) for number in range(20)]
-    found = planned(ClusterSnapshot.of(nodes=nodes, pods=running), owner(min_nodes=20, max_nodes=30))
+    nodes = [typed(f"n{number:02}", "medium") for number in range(40)]
+    running = [pod(f"p{number}", on=f"n{number:02}", **not_on("medium")) for number in range(40)]
+    found = planned(ClusterSnapshot.of(nodes=nodes, pods=running), owner(min_nodes=40, max_nodes=80))
     assert found is not None
     assert (len(found.nodes), [new.template.instance_type for new in found.new_nodes]) == (1, ["small"])
 
