@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.exceptions import Exit
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from ocf.nodegroups import InstanceType
 
 __all__ = ["nodegroups"]
+
+# That of `ocf.nodegroups`, which is imported when it is needed.
+_CUTOFF: Final = -10
 
 
 class NodeGroupAction(StrEnum):
@@ -106,6 +109,13 @@ class PlanOutput(StrEnum):
     help="For vpsie: folder with the file token, or client-id and client-secret; default: VPSIE_TOKEN, or"
     " VPSIE_CLIENT_ID and VPSIE_CLIENT_SECRET.",
 )
+@click.option(
+    "--priority-cutoff",
+    type=int,
+    default=_CUTOFF,
+    metavar="N",
+    help="No node is added or kept for pods with a lower priority.",
+)
 @click.option("--dry-run", is_flag=True, help="For run: decide, and write nothing.")
 @click.option("length", "--for", default="1h", metavar="DURATION", help="For try: how much virtual time passes.")
 @click.option(
@@ -134,6 +144,7 @@ def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
     datacenter: tuple[str, ...],
     vpsie_url: str,
     credentials: str,
+    priority_cutoff: int,
     dry_run: bool,
     length: str,
     boot_time: str,
@@ -184,7 +195,8 @@ def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
         credentials=credentials,
     )
     if action is NodeGroupAction.MANIFESTS:
-        _print_manifests(choice, namespace, image, output, dry_run=dry_run, elected=leader_elect)
+        extra = [f"--priority-cutoff={priority_cutoff}"] if priority_cutoff != _CUTOFF else []
+        _print_manifests(choice, namespace, image, output, extra=extra, dry_run=dry_run, elected=leader_elect)
         return
     if action is NodeGroupAction.RUN:
         from ocf.concepts.open_files import raise_open_files
@@ -192,11 +204,21 @@ def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
         log_text(logging.INFO)
         raise_open_files()
         asyncio.run(
-            _run(choice, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
+            _run(
+                choice,
+                kubeconfig,
+                context,
+                host,
+                port,
+                lease=namespace if leader_elect else "",
+                cutoff=priority_cutoff,
+                dry_run=dry_run,
+            )
         )
         return
     view, known = asyncio.run(_observe(choice, files, kubeconfig, context))
-    _print_plan(view, known, output, explain=action is NodeGroupAction.EXPLAIN, picture=picture)
+    explains = action is NodeGroupAction.EXPLAIN
+    _print_plan(view, known, output, cutoff=priority_cutoff, explain=explains, picture=picture)
 
 
 async def _observe(
@@ -246,7 +268,13 @@ def _check_picture(picture: Path, action: NodeGroupAction) -> None:
 
 
 def _print_plan(
-    view: ClusterView, types: Sequence[InstanceType], output: PlanOutput, *, explain: bool, picture: Path | None
+    view: ClusterView,
+    types: Sequence[InstanceType],
+    output: PlanOutput,
+    *,
+    cutoff: int,
+    explain: bool,
+    picture: Path | None,
 ) -> None:
     from datetime import UTC, datetime
 
@@ -254,7 +282,7 @@ def _print_plan(
     from ocf.controllers.nodegroup.plan_report import plan_json, plan_lines
     from ocf.nodegroups import Catalog
 
-    plan = make_plan(view, Catalog.of(types), datetime.now(UTC).replace(microsecond=0))
+    plan = make_plan(view, Catalog.of(types), datetime.now(UTC).replace(microsecond=0), priority_cutoff=cutoff)
     if picture is not None:
         from ocf.cli.explain.picture import write
         from ocf.controllers.nodegroup.plan_page import plan_html
@@ -267,7 +295,7 @@ def _print_plan(
         echo(line)
 
 
-async def _run(
+async def _run(  # noqa: PLR0913 (most are options of the command line)
     choice: ProviderChoice,
     kubeconfig: str | None,
     context: str | None,
@@ -275,6 +303,7 @@ async def _run(
     port: int,
     *,
     lease: str,
+    cutoff: int,
     dry_run: bool,
 ) -> None:
     from ocf.cli.controllers import stopped_by_signals
@@ -292,7 +321,9 @@ async def _run(
         await ApiServerCluster.connect(kubeconfig, context=context) as cluster,
     ):
         options = ProcessOptions(
-            controller=NodeGroupControllerOptions(dry_run=dry_run, metrics=RESTMetricsClient(cluster)),
+            controller=NodeGroupControllerOptions(
+                dry_run=dry_run, priority_cutoff=cutoff, metrics=RESTMetricsClient(cluster)
+            ),
             lease=Lease(NAME, lease) if lease else None,
             listen=Listen(port, host),
             tracer=environment_tracer(os.environ),
@@ -307,7 +338,14 @@ async def _run(
 
 
 def _print_manifests(
-    choice: ProviderChoice, namespace: str, image: str, output: PlanOutput, *, dry_run: bool, elected: bool
+    choice: ProviderChoice,
+    namespace: str,
+    image: str,
+    output: PlanOutput,
+    *,
+    extra: Sequence[str],
+    dry_run: bool,
+    elected: bool,
 ) -> None:
     from ocf.cli.controllers import print_manifests
     from ocf.controllers.nodegroup.manifests import NAME, NodeGroupInstallation, installation_manifests
@@ -318,7 +356,7 @@ def _print_manifests(
             " command"
         )
     kwok, vpsie = choice.name is ProviderName.KWOK, choice.name is ProviderName.VPSIE
-    command = ["ocf", "nodegroups", "run", *choice.arguments, f"--namespace={namespace}"]
+    command = ["ocf", "nodegroups", "run", *choice.arguments, f"--namespace={namespace}", *extra]
     wanted = NodeGroupInstallation(
         namespace=namespace,
         image=image,

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cli.nodegroups.providers import ProviderChoice, ProviderName, read_credentials
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
+from ocf.nodegroups.packing import PRIORITY_CUTOFF
 from ocf.objects.documents import load_documents
 from ocf_server import EmbeddedCluster
 from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, contrast, measured
@@ -258,6 +259,16 @@ def test_the_installation_is_complete() -> None:
     dry = load_documents(ask("manifests", "--dry-run"))
     verbs = {verb for each in dry if each["kind"] == "ClusterRole" for rule in each["rules"] for verb in rule["verbs"]}
     assert verbs == {"list", "watch"}
+
+
+def test_the_priority_cutoff_is_that_of_the_algorithm_or_set(types: str, cluster: str) -> None:
+    def command(*options: str) -> list[str]:
+        (container,) = load_documents(ask("manifests", *options))[-1]["spec"]["template"]["spec"]["containers"]
+        return [each for each in container["command"] if each.startswith("--priority-cutoff")]
+
+    assert command() == command(f"--priority-cutoff={PRIORITY_CUTOFF}") == []
+    assert command("--priority-cutoff=-50") == ["--priority-cutoff=-50"]
+    assert "priority below 1, and it has 0" in ask("explain", cluster, types, "--priority-cutoff=1")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def decided(snapshot: ClusterSnapshot, owner: NodeGroup, status: GroupStatus = O
     return decide(snapshot, [owner], catalog=CATALOG, now=NOW, statuses={owner.name: status})
 
 
-LOW = {"priority": -1000}
+LOW: dict[str, Any] = {"priority": -1000}
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_hard_spread_uses_all_zones_from_zero(
 def test_a_zone_of_which_no_node_comes_keeps_no_pod_waiting(parts: dict[str, Any], expected: str) -> None:
     wanted = [group(f"g-{zone}", zones=(zone,), labels={"tier": "web"}) for zone in "ab"]
     wanted.append(replace(group("g-c", zones=("c",), labels={"tier": "web"}), **parts))
-    selector = {"nodeSelector": {"tier": "web"}}
+    selector: dict[str, Any] = {"nodeSelector": {"tier": "web"}}
     waiting = [pod(f"p{number}", topologySpreadConstraints=[SPREAD], **selector) for number in range(4)]
     found = decide(ClusterSnapshot.of(pods=waiting), wanted, catalog=ABC, now=NOW)
     assert (set(zones_of(found)), sum(zones_of(found).values())) == (set(expected), 4)
