@@ -118,7 +118,8 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
             f'no definition of {api_version} {kind} is given, so its privileges are for "{guess.plural}" in namespaces'
         )
         echo(f"note: {note}; if that is wrong, give it with --crd FILE", color="yellow", err=True)
-    asyncio.run(check_admission([*installation.webhooks(), *installation.policy_objects()]))
+    checked = [*installation.webhooks(), *installation.policy_objects()]
+    asyncio.run(check_admission(checked, installation.known_definitions))
     findings = (*installation.webhook_findings(), *installation.impersonation_findings())
     for finding in (*findings, *_policy_notes(installation, layout)):
         echo(f"note: {finding}", color="yellow", err=True)

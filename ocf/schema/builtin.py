@@ -37,6 +37,7 @@ __all__ = [
     "Table",
     "Type",
     "builtin_model",
+    "builtin_plural",
     "builtin_resource",
     "builtin_versions",
     "custom_object",
@@ -373,6 +374,12 @@ def builtin_model(name: str) -> ApiResource | None:
     found = (key for key in _rows() if f"{key[1].capitalize()}{key[2]}" == name)
     key = _MODELS.get(name) or next(found, None)
     return _builtin(*key) if key is not None else None
+
+
+def builtin_plural(group: str, version: str, plural: str) -> ApiResource | None:
+    """Return the built-in kind with a plural; None if it is not built in."""
+    found = (key for key, row in _rows().items() if key[:2] == (group, version) and row[3] == plural)
+    return next((_builtin(*key) for key in found), None)
 
 
 def is_builtin_group(group: str) -> bool:

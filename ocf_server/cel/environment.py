@@ -170,6 +170,7 @@ class Environment:
     Args:
         params: Whether the policy has parameters.
         compose: Whether expressions can use the variables of the policy.
+        object_type: The type of `object` and `oldObject`, where types are checked after the policy was accepted.
 
     Example:
         >>> environment = Environment(compose=True)
@@ -181,16 +182,19 @@ class Environment:
 
     params: bool = False
     compose: bool = False
+    object_type: CelType = ANY
     _composed: dict[str, tuple[str, CelType]] = field(default_factory=dict, init=False)
     _compiled: dict[str, CompiledExpression] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of_policy(cls, spec: Mapping[str, Any]) -> "Environment":
+    def of_policy(cls, spec: Mapping[str, Any], object_type: CelType = ANY) -> "Environment":
         """Return the environment of a policy; its variables are not declared yet."""
-        return cls(params=spec.get("paramKind") is not None, compose=bool(spec.get("variables")))
+        given = {"params": spec.get("paramKind") is not None, "compose": bool(spec.get("variables"))}
+        return cls(**given, object_type=object_type)
 
     def _types(self, *, authorizer: bool) -> Mapping[str, CelType]:
-        known = {"object": ANY, "oldObject": ANY, "request": _REQUEST, "namespaceObject": _NAMESPACE}
+        typed = self.object_type
+        known = {"object": typed, "oldObject": typed, "request": _REQUEST, "namespaceObject": _NAMESPACE}
         if self.params:
             known["params"] = ANY
         if authorizer:

@@ -19,8 +19,12 @@ from ocf.runtime.crds import CamelModel, CustomResource
 from ocf.runtime.operator import Operator, OwnerType
 
 
-class Shop(CustomResource[CamelModel], group="example.com", version="v1"):
-    spec: CamelModel = CamelModel()
+class ShopSpec(CamelModel):
+    size: int = 1
+
+
+class Shop(CustomResource[ShopSpec], group="example.com", version="v1"):
+    spec: ShopSpec = ShopSpec()
 
 
 def operator(*policies):
@@ -33,6 +37,10 @@ def rule(expression):
 
 right = operator(rule("size(object.spec.containers) < 9"))
 wrong = operator(rule("size(object.spec.containers) <"), Policy.of(V1Pod, "more", validations=[Validation("1")]))
+misspelt = operator(
+    rule("size(object.spec.container) < 9"),
+    Policy.of(Shop, "shops", validations=[Validation("object.spec.size < 9"), Validation("object.spec.sise < 9")]),
+)
 mutating = operator(Policy.of(V1Pod, "shops-labels", mutations=[ApplyConfiguration("Object{}")]))
 """
 
@@ -61,6 +69,25 @@ def test_a_wrong_expression_is_an_error_with_its_place_and_nothing_is_written(fo
     )
     assert '"more" is invalid: spec.validations[0].expression: Invalid value: "1": must evaluate to bool' in printed
     assert not (folder / "deploy").exists()
+
+
+def test_a_field_that_the_kind_does_not_have_is_a_note(folder: Path) -> None:
+    """Evaluated, it fails each request; the API server accepts it, and kube-controller-manager reports it in a status.
+
+    Of https://github.com/kyverno/kyverno/issues/9351: a check of such a field never fails, and nothing said so.
+    """
+    printed = run("misspelt")
+
+    notes = [line for line in printed.splitlines() if line.startswith("note: ValidatingAdmissionPolicy")]
+    assert notes == [
+        f"note: ValidatingAdmissionPolicy {place}".format("spec.validations[1].expression")
+        for place in (
+            "shops-pods: {}: /v1, Kind=Pod: ERROR: <input>:1:17: undefined field 'container'",
+            "shops: {}: example.com/v1, Kind=Shop: ERROR: <input>:1:12: undefined field 'sise'",
+        )
+    ]
+    assert (folder / "deploy" / "base" / "policies.yaml").exists()
+    assert "undefined field" not in run("right")
 
 
 @pytest.mark.parametrize("layout", ["kustomize", "helm", "olm"])
