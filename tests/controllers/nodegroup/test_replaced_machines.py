@@ -14,7 +14,7 @@ import pytest
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
 from ocf.objects import Manifest, ObjectKey
 from tests.controllers.nodegroup.conftest import GROUP, Env, run
-from tests.controllers.nodegroup.providers.test_cluster_api import CAPACITY, DEFINITIONS, FakeClusterAPI
+from tests.controllers.nodegroup.providers.fake_cluster_api import CAPACITY, DEFINITIONS, FakeClusterAPI
 
 CAPACITIES: Final = {f"{CAPACITY}/cpu": "4", f"{CAPACITY}/memory": "16G"}
 
