@@ -160,6 +160,25 @@ def test_a_machine_without_object_that_cannot_be_deleted_is_reported_once_and_de
     run(scenario())
 
 
+# https://github.com/cloudpilot-ai/karpenter-provider-gcp/issues/242
+def test_machines_that_never_join_and_cannot_be_deleted_count_for_the_maximum() -> None:
+    env, cloud = hostile()
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"], minNodes=2, maxNodes=2)
+        cloud.joins_after, cloud.fails_before = None, frozenset({"delete"})
+        for _ in range(60):
+            await env.tick(by=timedelta(minutes=1))
+            assert await env.machines() <= 2
+        error = (await env.read_conditions(GROUP))["Error"]
+        assert (error["reason"], error["message"]) == ("ProviderError", "delete is not available")
+        cloud.joins_after, cloud.fails_before = timedelta(0), frozenset()
+        await env.tick(60)
+        assert (await env.phases(), await env.machines()) == (["Ready"] * 2, 2)
+
+    run(scenario())
+
+
 def test_a_gap_counts_although_an_older_node_of_the_type_is_as_promised() -> None:
     env, cloud = hostile(as_promised)
 
