@@ -36,6 +36,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, CommandOption]]] = {
             default=str(ProviderName.CLUSTER_API),
             schema={"enum": [str(name) for name in ProviderName]},
         ),
+        "priorityCutoff": CommandOption(parameter="priority_cutoff"),
         "dryRun": CommandOption(parameter="dry_run"),
     },
     "clusterApi": {
