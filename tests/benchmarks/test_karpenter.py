@@ -40,5 +40,5 @@ def test_without_the_program_its_rows_are_left_out_with_one_line(
         assert [(case.name, case.against) for case in suite] == [("karpenter.up", ""), ("karpenter.down", "")]
     assert capsys.readouterr().err == (
         "karpenter.*.go is left out: python -m scripts.oracles.karpenter.build builds "
-        f"{tmp_path}/ocf/karpenter-oracle-v1.14.0\n"
+        f"{tmp_path}/ocf/karpenter-oracle-v1.15.0\n"
     )

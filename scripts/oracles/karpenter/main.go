@@ -43,6 +43,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/events"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
+	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
 )
 
 const (
@@ -195,7 +196,7 @@ func newRun(given *workload) *run {
 	cluster := state.NewCluster(clk, made, provider)
 	return &run{
 		ctx: ctx, given: given, clock: clk, client: made, provider: provider, types: byName, cluster: cluster,
-		prov:  provisioning.NewProvisioner(made, silent{}, provider, cluster, clk, deviceallocation.NewController(made)),
+		prov:  provisioning.NewProvisioner(made, silent{}, provider, cluster, clk, deviceallocation.NewController(made), virtualpods.NewVirtualPodCache(made)),
 		nodes: map[string]node{}, where: map[string]string{},
 	}
 }
@@ -400,7 +401,7 @@ func (r *run) fall() {
 // down lets the methods of disruption decide in their order until none of them finds anything.
 func (r *run) down() outcome {
 	queue := disruption.NewQueue(r.client, silent{}, r.cluster, r.clock, r.prov)
-	methods := disruption.NewMethods(r.clock, r.cluster, r.client, r.prov, r.provider, silent{}, queue)
+	methods := disruption.NewMethods(r.ctx, r.clock, r.cluster, r.client, r.prov, r.provider, silent{}, queue)
 	commands := []string{}
 	var spent time.Duration
 	for len(commands) < mostCommands {

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from tests.nodegroups.karpenter.more_workloads import MORE
 from tests.nodegroups.karpenter.parts import (
     ARCH,
     FAMILY,
@@ -275,6 +276,7 @@ MAKERS: Final[dict[str, Callable[[], Json]]] = {
         uneven_prices,
         node_affinities,
         everything,
+        *MORE,
     )
 }
 """What makes each workload, by its name."""
