@@ -179,8 +179,11 @@ async def test_values_of_the_hpa_controller_have_the_effect_of_its_options(
             id="cluster-api, dry run",
         ),
         pytest.param(
-            nodegroups("vpsie", vpsie={**VPSIE, "url": "https://api.example.com"}, leaderElection=False),
+            nodegroups(
+                "vpsie", vpsie={**VPSIE, "url": "https://api.example.com"}, leaderElection=False, priorityCutoff=-1000
+            ),
             [
+                "--priority-cutoff=-1000",
                 *("--provider=vpsie", "--vpsie-cluster=b2f0", "--datacenter=fra", "--datacenter=ams"),
                 *("--vpsie-url=https://api.example.com", "--no-leader-elect"),
             ],
@@ -195,7 +198,9 @@ async def test_values_of_the_node_group_controller_have_the_effect_of_its_option
 
     wanted = printed("nodegroups", "--namespace=ops", *flags)
     assert words(rendered, NODE_GROUPS)[:3] == ["ocf", "nodegroups", "run"]
-    assert {*words(rendered, NODE_GROUPS), "--provider=kwok"} == {*words(wanted, NODE_GROUPS), "--provider=kwok"}
+    # Without these options, `ocf nodegroups manifests` writes no argument.
+    left_out = {each for each in ("--provider=kwok", "--priority-cutoff=-10") if each not in words(wanted, NODE_GROUPS)}
+    assert {*words(rendered, NODE_GROUPS)} - left_out == {*words(wanted, NODE_GROUPS)}
     pod, other = (find(each, "Deployment", NODE_GROUPS)["spec"]["template"]["spec"] for each in (rendered, wanted))
     mounted = [_mounted(each) for each in (pod, other)]
     assert mounted[0] == mounted[1]
