@@ -83,6 +83,9 @@ class Cluster:
             for name in group["kept" if kept else "names"]:
                 manifest = json.loads(json.dumps(group["pod"]))
                 manifest["metadata"]["name"] = name
+                if name in where:
+                    # As Karpenter saw them; budgets do not count for the others.
+                    manifest["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
                 pods.append(SnapshotPod.of(manifest))
         for pod in pods:
             found.snapshot = found.snapshot.place(pod, where.get(pod.name, ""))
