@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
@@ -140,14 +140,19 @@ def _is_secret(annotation: Any, path: tuple[str | int, ...]) -> bool:
         return any(_is_secret(one, path[1:]) for one in inner)
     if not path:
         return False
-    names = {path[0]}
-    fields = [
-        info
-        for name, info in kind.model_fields.items()
-        if names & {name, info.alias, info.serialization_alias, info.validation_alias}
-    ]
+    fields = [info for name, info in kind.model_fields.items() if path[0] in _names(name, info)]
     # Another part is the arm of a union.
     return _is_secret(kind, path[1:]) if not fields else any(_hides(one) or _in_field(one, path[1:]) for one in fields)
+
+
+def _names(name: str, info: FieldInfo) -> Iterator[object]:
+    """Yield all names that an error may have for a field, as the first part of its location."""
+    yield from (name, info.alias, info.serialization_alias)
+    from pydantic import AliasChoices, AliasPath
+
+    alias = info.validation_alias
+    for one in alias.choices if isinstance(alias, AliasChoices) else (alias,):
+        yield one.path[0] if isinstance(one, AliasPath) else one
 
 
 def _in_field(info: FieldInfo, path: tuple[str | int, ...]) -> bool:

@@ -57,9 +57,10 @@ def type_warnings(policy: Manifest, find: FindKind) -> list[dict[str, str]]:
 def _kinds(spec: Mapping[str, Any], find: FindKind) -> list[ApiResource]:
     found: dict[str, ApiResource] = {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
-        for named in product(*(rule.get(field) or () for field in ("apiGroups", "apiVersions", "resources"))):
+        groups, versions, resources = (rule.get(field) or () for field in ("apiGroups", "apiVersions", "resources"))
+        for group, version, resource in product(groups, versions, resources):
             # The object of a subresource may be of another kind.
-            kind = None if _ALL in named or "/" in named[2] else find(*named)
+            kind = None if _ALL in (group, version, resource) or "/" in resource else find(group, version, resource)
             if kind is not None:
                 found[_shown(kind)] = kind
     return [found[name] for name in sorted(found)][:_MOST_KINDS]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, Secret, SecretBytes, SecretStr, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Secret,
+    SecretBytes,
+    SecretStr,
+    ValidationError,
+)
 from pydantic.json_schema import WithJsonSchema
 
 from ocf.errors import ManifestError
@@ -33,19 +43,19 @@ class Token(BaseModel):
 
 
 class ShopSpec(CamelModel):
-    text: SecretStr = Field(SecretStr("long enough"), min_length=9)
-    maybe: SecretStr | None = Field(None, min_length=9)
-    raw: SecretBytes = Field(SecretBytes(b"long enough"), min_length=9)
+    text: SecretStr = Field(default=SecretStr("long enough"), min_length=9)
+    maybe: SecretStr | None = Field(default=None, min_length=9)
+    raw: SecretBytes = Field(default=SecretBytes(b"long enough"), min_length=9)
     number: Secret[int] = Secret[int](1)
-    many: list[Annotated[SecretStr, LONG]] = Field([])
-    named: dict[str, Annotated[SecretStr, LONG]] = Field({})
+    many: list[Annotated[SecretStr, LONG]] = Field(default=[])
+    named: dict[str, Annotated[SecretStr, LONG]] = Field(default={})
     login: Login | None = None
-    logins: list[Login] = Field([])
+    logins: list[Login] = Field(default=[])
     either: Token | int = 1
-    marked: Annotated[str, LONG] = Field("long enough", json_schema_extra={"format": "password"})
-    written: str = Field("long enough", min_length=9, json_schema_extra={"writeOnly": True})
+    marked: Annotated[str, LONG] = Field(default="long enough", json_schema_extra={"format": "password"})
+    written: str = Field(default="long enough", min_length=9, json_schema_extra={"writeOnly": True})
     annotated: Annotated[str, LONG, WithJsonSchema({"type": "string", "format": "password"})] = "long enough"
-    plain: str = Field("long enough", min_length=9)
+    plain: str = Field(default="long enough", min_length=9)
 
 
 class Shop(CustomResource[ShopSpec], group="example.com", version="v1"):
@@ -116,11 +126,23 @@ def test_other_values_are_shown(spec: dict[str, Any]) -> None:
     assert all(SECRET in text for text in texts(spec))
 
 
+@pytest.mark.parametrize(
+    "alias", [AliasChoices("token", "pass"), AliasPath("token", 0), AliasChoices("pass", AliasPath("token", 0))]
+)
+def test_a_field_with_several_names_shows_no_secret(alias: AliasChoices | AliasPath) -> None:
+    class Named(BaseModel):
+        secret: SecretStr = Field(min_length=99, validation_alias=alias)
+
+    with pytest.raises(ValidationError) as caught:
+        Named.model_validate({"token": [SECRET] if "AliasPath" in str(alias) else SECRET})
+    assert SECRET not in describe_invalid(caught.value)
+
+
 def test_an_assignment_shows_no_secret() -> None:
     class Checked(BaseModel):
         model_config = ConfigDict(validate_assignment=True)
 
-        token: SecretStr = Field(SecretStr("long enough"), min_length=9)
+        token: SecretStr = Field(default=SecretStr("long enough"), min_length=9)
 
     held: Any = Checked()
     with pytest.raises(ValidationError) as caught:
