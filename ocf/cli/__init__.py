@@ -21,10 +21,9 @@ def main() -> None:
         status = BROKEN_PIPE
     except KeyboardInterrupt:
         status = INTERRUPTED
-    except OSError as error:
-        if "--traceback" in sys.argv:
-            raise
-        status = _failed(error)
+    except Exception as error:  # noqa: BLE001 (any error has the status of an error)
+        # Python would exit with 1, the status of a command that has found what it looks for.
+        status = _failed(error, traceback="--traceback" in sys.argv or not isinstance(error, OSError))
     try:
         _flush()
     except BrokenPipeError:
@@ -65,11 +64,17 @@ def _run(words: list[str]) -> int:
     return SUCCESS
 
 
-def _failed(error: OSError) -> int:
+def _failed(error: Exception, *, traceback: bool = False) -> int:
     from ocf.cli.exit_status import FAILED
-    from ocf.cli.output import print_error
 
-    print_error(error)
+    if traceback:
+        import sys
+
+        sys.excepthook(type(error), error, error.__traceback__)
+    else:
+        from ocf.cli.output import print_error
+
+        print_error(error)
     return FAILED
 
 

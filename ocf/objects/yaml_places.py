@@ -56,12 +56,15 @@ class YamlNode(NamedTuple):
 
     def descend(self, path: Sequence[str | int]) -> YamlNode:
         """Return the node at a path, or the nearest one that contains it."""
-        found = self
-        for step in path:
-            child = found.child(step)
+        found, rest = self, list(path)
+        while rest:
+            # The dots of a key, such as that of an annotation, have split it into several steps.
+            keys = (".".join(map(str, rest[:count])) for count in range(2, len(rest) + 1))
+            children = ((count, found.child(key)) for count, key in enumerate((rest[0], *keys), 1))
+            count, child = next(((count, child) for count, child in children if child is not None), (0, None))
             if child is None:
                 return found._replace(exact=False)
-            found = child
+            found, rest = child, rest[count:]
         return found
 
     def child(self, step: str | int) -> YamlNode | None:

@@ -36,6 +36,7 @@ __all__ = [
     "StructType",
     "Table",
     "Type",
+    "builtin_kinds",
     "builtin_model",
     "builtin_plural",
     "builtin_resource",
@@ -384,7 +385,12 @@ def builtin_plural(group: str, version: str, plural: str) -> ApiResource | None:
 
 def is_builtin_group(group: str) -> bool:
     """Return whether the API server serves built-in kinds of a group; empty is the core group."""
-    return any(one == group for one, _, _ in _rows())
+    return bool(builtin_kinds(group))
+
+
+def builtin_kinds(group: str) -> set[tuple[str, str, str]]:
+    """Return group, version and kind of the built-in kinds of a group."""
+    return {key for key in _rows() if key[0] == group}
 
 
 def builtin_versions(resource: ApiResource) -> list[ApiResource]:

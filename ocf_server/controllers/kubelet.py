@@ -18,7 +18,7 @@ from ocf_server.controllers.ownership import is_deleted, reference_to
 from ocf_server.controllers.pods import is_finished, is_ready
 from ocf_server.controllers.view import ClusterView
 
-__all__ = ["EXIT_CODE", "FINISH_AFTER", "READY_AFTER", "reconcile_pod"]
+__all__ = ["EXIT_CODE", "FINISH_AFTER", "NEVER", "READY_AFTER", "reconcile_pod"]
 
 READY_AFTER: Final = f"{PREFIX}/ready-after"
 """Annotation of a pod: delay until it is ready, such as `30s`; `never` if it is not, also if it was ready before."""
@@ -26,8 +26,9 @@ FINISH_AFTER: Final = f"{PREFIX}/finish-after"
 """Annotation of a pod: delay until its containers exit."""
 EXIT_CODE: Final = f"{PREFIX}/exit-code"
 """Annotation of a pod: exit code of its containers."""
+NEVER: Final = "never"
+"""The value of `READY_AFTER` for a pod that does not become ready."""
 
-_NEVER: Final = "never"
 _READY_TYPES: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 # initialCrashLoopBackOff and MaxContainerBackOff of the kubelet.
 _FIRST_BACKOFF: Final = timedelta(seconds=10)
@@ -121,7 +122,7 @@ def _started(view: ClusterView, pod: Manifest, *, ready: bool) -> Manifest:
         **status,
         **({"observedGeneration": generation} if generation else {}),
         # The containers of a pod that never becomes ready run: otherwise it would look like one that cannot start.
-        "phase": "Running" if ready or pod["metadata"].get("annotations", {}).get(READY_AFTER) == _NEVER else "Pending",
+        "phase": "Running" if ready or pod["metadata"].get("annotations", {}).get(READY_AFTER) == NEVER else "Pending",
         "startTime": started,
         **({"hostIP": host, "hostIPs": [{"ip": host}]} if host else {}),
         **({"podIP": address, "podIPs": [{"ip": address}]} if ready else {}),
@@ -185,7 +186,7 @@ def _container(container: Manifest) -> dict[str, Any]:
 
 def _ready_delay(view: ClusterView, pod: Manifest) -> timedelta | None:
     text = (pod["metadata"].get("annotations") or {}).get(READY_AFTER)
-    return None if text == _NEVER else _delay(text, view.settings.ready_after)
+    return None if text == NEVER else _delay(text, view.settings.ready_after)
 
 
 def _finish_delay(view: ClusterView, pod: Manifest) -> timedelta | None:

@@ -12,12 +12,12 @@ from ocf_server.validation.fields import immutable, required_enumeration
 from ocf_server.validation.metadata import metadata_errors, metadata_update_errors
 from ocf_server.validation.validation import Validation
 
-__all__ = ["VALIDATIONS"]
+__all__ = ["SYSTEM", "VALIDATIONS"]
 
 # HighestUserDefinablePriority: what is above it belongs to the classes of the system.
 _HIGHEST: Final = 1_000_000_000
 _PREFIX: Final = "system-"
-_SYSTEM: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+SYSTEM: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 
 
@@ -36,10 +36,10 @@ def _class_errors(manifest: Manifest) -> Iterator[FieldError]:
 
 
 def _system_problem(name: str, value: int, *, is_default: bool) -> str:
-    if name not in _SYSTEM:
+    if name not in SYSTEM:
         return f"{name} is not a known system priority class"
-    if value != _SYSTEM[name]:
-        return f"value of {name} PriorityClass must be {_SYSTEM[name]}"
+    if value != SYSTEM[name]:
+        return f"value of {name} PriorityClass must be {SYSTEM[name]}"
     return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
 
 

@@ -208,6 +208,16 @@ def test_a_reader_that_has_ended_has_a_status_of_its_own(words: str, monkeypatch
     assert status_of_process(monkeypatch, words) == 128 + 13
 
 
+def test_an_error_with_a_traceback_has_the_status_of_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python would exit with 1, the status of a finding."""
+    assert status_of_process(monkeypatch, "nodegroups try --traceback") == FAILED
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in shown
+    assert "ConfigError: try needs files with a NodeGroup" in shown
+
+
 @pytest.mark.parametrize("words", ["validate good.yaml", "default good.yaml", "explain -f good.yaml"])
 def test_an_interrupt_has_the_status_of_its_signal(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:

@@ -23,6 +23,22 @@ spec:
 
 
 @pytest.mark.parametrize(
+    ("path", "line", "exact"),
+    [
+        pytest.param("metadata.annotations.ocf.dev/finish-after", 4, True, id="annotation"),
+        pytest.param("metadata.annotations.ocf.dev/other", 2, False, id="missing annotation"),
+        pytest.param("metadata.labels.a.b.c.d", 6, True, id="dots everywhere"),
+    ],
+)
+def test_a_key_may_have_dots(path: str, line: int, exact: bool) -> None:
+    text = 'metadata:\n  annotations:\n    a: b\n    ocf.dev/finish-after: 5m\n  labels:\n    a.b: {c.d: "1"}\n'
+    root = YamlNode.root(text)
+    assert root is not None
+    found = root.descend(split_path(path))
+    assert (found.line, found.exact) == (line, exact)
+
+
+@pytest.mark.parametrize(
     ("document", "path", "place"),
     [
         pytest.param(0, "", (2, 1, True), id="document"),

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError, ManifestError, ProviderUnavailableError
 
@@ -30,6 +30,7 @@ __all__ = [
     "ProviderName",
     "read_credentials",
     "read_types_of",
+    "types_document",
 ]
 
 MOUNTED_TYPES: Final = "/etc/ocf/types.yaml"
@@ -173,6 +174,15 @@ class ProviderChoice:
 def read_types_of(path: str) -> list[InstanceType]:
     """Read a file with instance types."""
     from ocf.controllers.nodegroup.type_file import read_types
+
+    try:
+        return read_types(types_document(path))
+    except ManifestError as error:
+        raise ManifestError(f"{path}: {error.subject}", error.problems) from None
+
+
+def types_document(path: str) -> Any:
+    """Return the content of a file with instance types, which may be invalid."""
     from ocf.objects.yaml_reader import read_yaml
 
     try:
@@ -182,10 +192,7 @@ def read_types_of(path: str) -> list[InstanceType]:
     documents = list(read_yaml(text, path))
     if len(documents) > 1:
         raise ConfigError(f"--types: {path} must have one document, not {len(documents)}")
-    try:
-        return read_types(documents[0] if documents else None)
-    except ManifestError as error:
-        raise ManifestError(f"{path}: {error.subject}", error.problems) from None
+    return documents[0] if documents else None
 
 
 def read_credentials(folder: str, environment: Mapping[str, str]) -> Credentials:

@@ -7,7 +7,8 @@ of the embedded API server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from ocf.cli.nodegroups.trial_steps import Observer, PodResult, Step, result_of
 
 if TYPE_CHECKING:
+    from ocf.cli.manifest_files import Document
     from ocf.cli.nodegroups.trial_files import TrialFiles
     from ocf.cluster import Cluster
     from ocf.concepts import Clock
@@ -23,10 +25,16 @@ if TYPE_CHECKING:
     from ocf.nodegroups import InstanceType, Provider
     from ocf.objects import Manifest
     from ocf_server import EmbeddedCluster
+    from ocf_server.http.preload import NotAppliedError
 
 __all__ = ["Trial", "run_trial"]
 
 _USER: Final = "user"
+# Objects of these kinds count when others are admitted.
+_FIRST: Final = ("Namespace", "PriorityClass", "StorageClass")
+# Fields in the errors of structured-merge-diff, which have no causes.
+_FIELDS: Final = re.compile(r"(?:^|\s)\.(\S+): (.+)$", re.MULTILINE)
+_PARTS: Final = re.compile(r"""([^\[]+|\[\d+\])(?:\[(\w+)="([^"]*)"[^\]]*\])?""")
 # A kubelet registers its node as often, which moves its start by at most as much.
 _KUBELET: Final = timedelta(seconds=1)
 
@@ -95,22 +103,70 @@ async def _run(files: TrialFiles, types: Sequence[InstanceType], length: timedel
 async def _loaded(files: TrialFiles, clock: Clock) -> EmbeddedCluster:
     """Return a cluster with the objects of files."""
     from ocf.cli.owner_check import check_objects
-    from ocf.cli.serve.setup import load_documents
     from ocf.cluster import PatchOptions, PatchType, Subresource
     from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
     from ocf.objects import ObjectKey
     from ocf_server import EmbeddedCluster
 
-    cluster = EmbeddedCluster(now=clock.now, namespaces=files.namespaces)
+    cluster = EmbeddedCluster(now=clock.now)
+    existing = {each["metadata"]["name"] for each in (await cluster.list("v1", "Namespace")).items}
+    for name in (each for each in files.namespaces if each not in existing):
+        await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, field_manager=_USER)
     for definition in (node_group_definition(), node_definition()):
         await cluster.create(definition, field_manager=_USER)
     await check_objects(files.documents, cluster)
-    await load_documents(cluster, files.documents, field_manager=_USER)
+    await _apply(cluster, files.documents)
     for node in (each.manifest or {} for each in files.documents if (each.manifest or {})["kind"] == "Node"):
         # The kubelet would set it.
         options = PatchOptions(field_manager="kubelet", patch_type=PatchType.MERGE, subresource=Subresource.STATUS)
         await cluster.patch(ObjectKey.of(node), {"status": _with_ready(node)}, options)
     return cluster
+
+
+async def _apply(cluster: EmbeddedCluster, documents: Sequence[Document]) -> None:
+    """Apply the objects of documents; an error names all of them that the API server rejects."""
+    from ocf.cli.owner_check import InvalidObjectsError
+    from ocf_server.http.preload import NotAppliedError, load_manifests
+
+    problems: list[str] = []
+    for each in sorted(documents, key=lambda each: (each.manifest or {})["kind"] not in _FIRST):
+        try:
+            await load_manifests(cluster, [each.manifest or {}], field_manager=_USER)
+        except NotAppliedError as error:
+            problems += _rejections(each, error)
+    if problems:
+        raise InvalidObjectsError(problems)
+
+
+def _rejections(document: Document, error: NotAppliedError) -> Iterator[str]:
+    """Yield why the API server rejects an object, with the line of each field that it names."""
+    from ocf.cli.nodegroups.trial_checks import place_of
+    from ocf.errors import ApiError
+
+    causes = error.__cause__.causes if isinstance(error.__cause__, ApiError) else ()
+    for cause in causes:
+        yield f"{place_of(document, cause.field)}: {cause.message}"
+    if causes:
+        return
+    fields = _FIELDS.findall(str(error))
+    yield from (f"{place_of(document, _with_indexes(path, document))}: {problem}" for path, problem in fields)
+    if not fields:
+        yield f"{place_of(document, '')}: {error}"
+
+
+def _with_indexes(path: str, document: Document) -> str:
+    """Return a path of structured-merge-diff, `containers[name="app"]`, as others are written, `containers[0]`."""
+    from ocf.objects.paths import get_field
+    from ocf.objects.yaml_places import split_path
+
+    done = ""
+    for before, key, value in _PARTS.findall(path):
+        done = f"{done}{before}".removeprefix(".")
+        if key:
+            items = get_field(document.manifest or {}, split_path(done)) or ()
+            found = (index for index, each in enumerate(items) if str(each.get(key)) == value)
+            done += f"[{next(found, 0)}]"
+    return done
 
 
 def _with_ready(node: Manifest) -> Manifest:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cli.output import as_json as to_json
 from ocf.cli.output import echo, grid
+from ocf.cli.owner_check import InvalidObjectsError
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ def print_trial(files: Sequence[str], types: str, length: str, boot_time: str, *
     Returns:
         Whether all pods run at the end.
     """
-    from ocf.cli.nodegroups.providers import read_types_of
+    from ocf.cli.nodegroups.providers import read_types_of, types_document
     from ocf.cli.nodegroups.trial import run_trial
+    from ocf.cli.nodegroups.trial_checks import type_problems, unpriced_of
     from ocf.cli.nodegroups.trial_files import read_trial_files
 
     if not files:
@@ -45,6 +47,12 @@ def print_trial(files: Sequence[str], types: str, length: str, boot_time: str, *
     for note in given.notes():
         echo(note, color="yellow", err=True)
     catalog, times = read_types_of(types), (_duration("--for", length), _duration("--boot-time", boot_time))
+    unpriced = unpriced_of(types_document(types))
+    if problems := [problem for each in given.documents for problem in type_problems(each, catalog, unpriced)]:
+        raise InvalidObjectsError(problems)
+    if unpriced:
+        without = ", ".join(f"{name} in {zone}" for name, zone in sorted(unpriced))
+        echo(f"{types}: no price of {without}: costs are not known", color="yellow", err=True)
     with _without_log_lines():
         trial = run_trial(given, catalog, *times)
     if as_json:

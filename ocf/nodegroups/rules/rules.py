@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from ocf.nodegroups.model import GroupStatus, NodeGroup
 from ocf.nodegroups.rules.pods import (
     DO_NOT_DISRUPT,
+    SAFE_TO_EVICT,
+    SAFE_VOLUMES,
     budgets_of,
     check_pdbs,
     has_local_storage,
@@ -19,13 +21,15 @@ from ocf.nodegroups.snapshot import ClusterSnapshot, Node
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 from ocf.objects.manifest import PREFIX
 
-__all__ = ["RULES", "Blocked", "Removal", "SafetyRule", "first_block"]
+__all__ = ["ANNOTATIONS", "RULES", "Blocked", "Removal", "SafetyRule", "first_block"]
 
 _PROTECTED: Final = (
     f"{PREFIX}/protected",
     f"{PREFIX}/scale-down-disabled",
     "cluster-autoscaler.kubernetes.io/scale-down-disabled",
 )
+ANNOTATIONS: Final = (*_PROTECTED, *SAFE_TO_EVICT, *SAFE_VOLUMES, *DO_NOT_DISRUPT)
+"""The annotations of pods and nodes that decide whether a node is removed."""
 
 
 class Blocked(NamedTuple):

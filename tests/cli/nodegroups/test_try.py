@@ -21,6 +21,8 @@ PAGE: Final = Path(__file__).parents[3] / "docs" / "nodes" / "nodegroup-controll
 API: Final = "autoscaling.ocf.dev/v1alpha1"
 TYPES: Final = [
     {"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]},
+    {"name": "free", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra"}]},
+    {"name": "other", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "ams", "price": 1}]},
     {"name": "large", "allocatable": {"cpu": "8", "memory": "32Gi"}, "offerings": [{"zone": "fra", "price": 0.09}]},
 ]
 
@@ -51,6 +53,12 @@ def job(cpu: str, after: str) -> dict[str, Any]:
     found["spec"]["restartPolicy"] = "Never"
     metadata = {"name": "report", "namespace": "shop"}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": found}}
+
+
+def annotated_job(annotations: dict[str, str]) -> dict[str, Any]:
+    found = job("1", "5m")
+    found["spec"]["template"]["metadata"]["annotations"] = annotations
+    return found
 
 
 def pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
@@ -197,15 +205,19 @@ def test_objects_of_an_export_that_follow_from_others_are_left_out() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "workers-1"}}
     node["metadata"] = {"name": "workers-1", "labels": {"autoscaling.ocf.dev/node-group": "default.workers"}}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    done = ask([group(), deployment, replica_set, owned, node, service], "--for=5m", "--output=json")
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}
+    done = ask([group(), deployment, replica_set, owned, node, service, scaler], "--for=5m", "--output=json")
     assert done.stderr.splitlines() == [
         "left out: objects that their controllers create: 1 Pod, 1 ReplicaSet",
         "left out: objects of node groups, which start empty: 1 Node",
         "left out: objects of kinds that have no part in it: 1 Service",
+        "left out: objects of autoscalers: replicas stay as written: 1 HorizontalPodAutoscaler",
+        "types.json: no price of free in fra: costs are not known",
     ]
     assert (done.exit_code, len(json.loads(done.stdout)["pods"])) == (0, 1)
 
 
+SECOND: Final = "Pod web-0: metadata.name: objects.json:21 has the same object: rename or remove one of them"
 ORPHAN: Final = pod("web-0", "1")
 ORPHAN["metadata"]["ownerReferences"] = [
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
@@ -238,8 +250,99 @@ ORPHAN["metadata"]["ownerReferences"] = [
         pytest.param(
             [group(), workload("Deployment", "1", replica=3)],
             [],
-            ".spec.replica: field not declared",
+            "objects.json:55: Deployment web: spec.replica: field not declared",
             id="unknown field",
+        ),
+        pytest.param(
+            [group(), pod("web-0", "1", containers=[{"name": "app", "image": "a", "ports": [{"name": "http"}]}])],
+            [],
+            "Pod web-0: spec.containers[0].ports[0].containerPort: ",
+            id="missing field",
+        ),
+        pytest.param([group(), pod("web-0", "1"), pod("web-0", "2")], [], SECOND, id="an object twice"),
+        pytest.param(
+            [group(), {**group(), "kind": "NodeGroups"}],
+            [],
+            "kind: unknown kind 'NodeGroups' of autoscaling.ocf.dev/v1alpha1, did you mean \"NodeGroup\"?",
+            id="misspelt kind of ours",
+        ),
+        pytest.param(
+            [group(), {**group(), "kind": "Machine"}],
+            [],
+            "kind: must be one of HorizontalAutoscaler, NodeGroup, VPSieNode, got 'Machine'",
+            id="unknown kind of ours",
+        ),
+        pytest.param(
+            [group(), {**workload("Deployment", "1"), "kind": "Deploymnet"}],
+            [],
+            "Deploymnet web: kind: unknown kind 'Deploymnet' of apps/v1, did you mean \"Deployment\"?",
+            id="misspelt built-in kind",
+        ),
+        pytest.param(
+            [group(), {**workload("Deployment", "1"), "apiVersion": "apps/v1beta1"}],
+            [],
+            "Deployment web: apiVersion: must be apps/v1, got 'apps/v1beta1'",
+            id="former version",
+        ),
+        pytest.param(
+            [group(), annotated_job({"ocf.dev/finish-afer": "5m"})],
+            [],
+            'metadata.annotations.ocf.dev/finish-afer: unknown annotation, did you mean "ocf.dev/finish-after"?',
+            id="misspelt annotation",
+        ),
+        pytest.param(
+            [group(), annotated_job({"ocf.dev/finish-after": "soon"})],
+            [],
+            "ocf.dev/finish-after: must be a duration like 1m30s, got 'soon'",
+            id="annotation with an invalid duration",
+        ),
+        pytest.param(
+            [group(), annotated_job({"ocf.dev/exit-code": "x"})],
+            [],
+            "ocf.dev/exit-code: must be a number in quotes, such as '1', got 'x'",
+            id="annotation with an invalid number",
+        ),
+        pytest.param(
+            [group(), {**job("1", "5m"), "metadata": {"name": "a", "annotations": {"ocf.dev/finish-after": "5m"}}}],
+            [],
+            "ocf.dev/finish-after: is for pods: write it into spec.template.metadata.annotations",
+            id="annotation of a Job in place of its pods",
+        ),
+        pytest.param(
+            [group(), pod("web-0", "1", priorityClassName="system-node-critcal")],
+            [],
+            'is not in the files, did you mean "system-node-critical"?',
+            id="misspelt priority class",
+        ),
+        pytest.param(
+            [group(offeringIDs=["smal"])],
+            [],
+            "objects.json:16: NodeGroup workers: spec.offeringIDs[0]: instance type 'smal' is not in the file of --types",
+            id="misspelt instance type",
+        ),
+        pytest.param(
+            [group(offeringIDs=["small", "huge"])],
+            [],
+            "spec.offeringIDs[1]: instance type 'huge' is not in the file of --types; known are ",
+            id="unknown instance type",
+        ),
+        pytest.param(
+            [group(datacenterID="fran")],
+            [],
+            "objects.json:14: NodeGroup workers: spec.datacenterID: datacenter 'fran' is not in the file of --types",
+            id="misspelt datacenter",
+        ),
+        pytest.param(
+            [group(datacenterID="ams", offeringIDs=["small", "large"])],
+            [],
+            "spec.offeringIDs: none of the types is offered in datacenter ams; the datacenters of each are ",
+            id="types of another datacenter",
+        ),
+        pytest.param(
+            [group(instanceSelection="Cheapest", offeringIDs=["small", "free"])],
+            [],
+            "spec.instanceSelection: Cheapest needs prices: add the price of free in fra to the file of --types",
+            id="the cheapest of types without a price",
         ),
         pytest.param(
             [group(), ORPHAN],
@@ -262,6 +365,33 @@ def test_what_is_wrong_is_named_with_its_place(objects: list[dict[str, Any]], op
     assert done.exit_code == 2
     assert problem in " ".join(done.stderr.split())
     assert done.stdout == ""
+
+
+def test_all_files_that_cannot_be_read_are_named_with_one_line_each() -> None:
+    Path("a.yaml").write_text("kind: Pod\n---\na: [\n", encoding="utf-8")
+    Path("b.yaml").write_text("a:\n - b\n c: 3\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["nodegroups", "try", "a.yaml", "b.yaml", "--types=types.json"])
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "error: a.yaml:4: did not find expected node content",
+        "error: b.yaml:3: did not find expected '-' indicator",
+    ]
+
+
+@pytest.mark.parametrize("namespace", ["default", "kube-system", "shop"])
+def test_objects_may_be_in_any_namespace(namespace: str) -> None:
+    """An export has the namespaces, and a cluster that starts has some of them."""
+    exported = {"name": namespace, "labels": {"team": "a"}, "uid": "1", "resourceVersion": "7"}
+    there = {"apiVersion": "v1", "kind": "Namespace", "metadata": exported, "spec": {"finalizers": ["kubernetes"]}}
+    bare = {**pod("web-0", "1"), "metadata": {"name": "a", "namespace": namespace}}
+    code, answer = found([group(), bare, there], "--for=2m")
+    assert (code, [each["name"] for each in answer["pods"]]) == (0, [f"{namespace}/a"])
+
+
+def test_pods_have_the_priority_of_their_class() -> None:
+    low = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"}, "value": -1000}
+    _, answer = found([group(), pod("web-0", "1", priorityClassName="low"), low], "--for=1m")
+    assert answer["pods"][0]["text"] == "has no place: no node is added for a priority below -10, and it has -1000"
 
 
 def test_files_are_needed() -> None:
