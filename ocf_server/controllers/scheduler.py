@@ -28,13 +28,12 @@ def is_unscheduled(pod: Manifest) -> bool:
 
 
 def reconcile_scheduling(view: ClusterView, _cluster: Manifest) -> Outcome:
-    """Bind all pods that wait for a node, in the order of their age, or report why no node accepts them."""
+    """Bind all pods that wait for a node, by priority and age, or report why no node accepts them."""
     pods = view.objects("Pod")
     waiting = [pod for pod in pods if is_unscheduled(pod)]
     if not waiting:
         return Outcome()
-    # The version decides between pods of one second, the resolution of timestamps.
-    waiting.sort(key=lambda pod: (pod["metadata"]["creationTimestamp"], int(pod["metadata"]["resourceVersion"])))
+    waiting.sort(key=_turn)
     placement = _Placement(view, pods)
     actions: list[Action] = []
     events: list[Event] = []
@@ -47,6 +46,12 @@ def reconcile_scheduling(view: ClusterView, _cluster: Manifest) -> Outcome:
             actions += update_status(pod, _unschedulable(view, pod, problem))
             events.append(Event(pod, "FailedScheduling", problem, warning=True))
     return Outcome(tuple(actions), events=tuple(events))
+
+
+def _turn(pod: Manifest) -> tuple[int, str, int]:
+    # As the plugin PrioritySort. The version decides between pods of one second, the resolution of timestamps.
+    metadata = pod["metadata"]
+    return -pod["spec"].get("priority", 0), metadata["creationTimestamp"], int(metadata["resourceVersion"])
 
 
 def _binding(pod: Manifest, node: str) -> Action:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from ocf.cli.nodegroups.trial_steps import Observer, PodResult, Step, result_of
@@ -19,15 +19,15 @@ from ocf.cli.nodegroups.trial_steps import Observer, PodResult, Step, result_of
 if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.cli.nodegroups.trial_files import TrialFiles
+    from ocf.cli.nodegroups.trial_nodes import TrialCloud
     from ocf.cluster import Cluster
     from ocf.concepts import Clock
-    from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
     from ocf.nodegroups import InstanceType, Provider
     from ocf.objects import Manifest
     from ocf_server import EmbeddedCluster
     from ocf_server.http.preload import NotAppliedError
 
-__all__ = ["Trial", "run_trial"]
+__all__ = ["Trial", "TrialSettings", "run_trial"]
 
 _USER: Final = "user"
 # Objects of these kinds count when others are admitted.
@@ -40,64 +40,149 @@ _KUBELET: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeResult:
+    """A node of a group at the end.
+
+    Args:
+        price: Its price per hour; None if it is not known.
+        ready_at: When it was ready, since the start; None if it was not.
+        cpu: The percentage of its CPU that its pods request; None if the node has not joined.
+        memory: The same of its memory.
+        pods: The pods on it, by namespace and name.
+        stays: Why it is not removed.
+    """
+
+    name: str
+    group: str
+    instance_type: str
+    zone: str
+    price: float | None
+    ready_at: timedelta | None
+    cpu: float | None
+    memory: float | None
+    pods: Sequence[str]
+    stays: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """What happened in a trial.
 
     Args:
         steps: All steps, in order.
         pods: The pods at the end, by namespace and name.
-        nodes: The instance type of each node of a group at the end, by its name.
-        hourly: What these nodes cost in an hour.
-        cost: What all machines have cost.
+        owners: The workload of each pod, and the group of each node, by their names.
+        nodes: The nodes of groups at the end.
+        hourly: What these nodes cost in an hour; None if a price is not known.
+        cost: What all machines have cost; None if a price is not known.
+        peak_nodes: The most nodes at once.
+        peak_hourly: What they cost in an hour when it was most; None if a price is not known.
     """
 
     length: timedelta
     steps: Sequence[Step]
     pods: Mapping[str, PodResult]
-    nodes: Mapping[str, str]
-    hourly: float
-    cost: float
-
-    @property
-    def waiting(self) -> Mapping[str, str]:
-        """Why pods do not run at the end, by namespace and name."""
-        return {name: pod.text for name, pod in self.pods.items() if not pod.runs}
+    owners: Mapping[str, str]
+    nodes: Sequence[NodeResult]
+    hourly: float | None
+    cost: float | None
+    peak_nodes: int
+    peak_hourly: float | None
 
 
-def run_trial(files: TrialFiles, types: Sequence[InstanceType], length: timedelta, boot_time: timedelta) -> Trial:
-    """Run the controller for a virtual time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSettings:
+    """Settings of a trial.
 
     Args:
         types: The instance types of the simulated cloud.
-        boot_time: The time from the request of a machine until its node is ready.
+        unpriced: Name and zone of the offerings whose price is not known.
+        length: How much virtual time passes.
+        boot_time: The time from the request of a machine until its node joins.
+    """
+
+    types: Sequence[InstanceType]
+    unpriced: Collection[tuple[str, str]]
+    length: timedelta
+    boot_time: timedelta
+
+
+def run_trial(files: TrialFiles, settings: TrialSettings, report: Callable[[Step, Mapping[str, str]], None]) -> Trial:
+    """Run the controller for a virtual time.
+
+    Args:
+        report: Receives each step at once, and the owners of pods and nodes that are known so far.
     """
     from ocf.testing import run_in_virtual_time
 
-    return run_in_virtual_time(_run(files, types, length, boot_time))
+    return run_in_virtual_time(_run(files, settings, report))
 
 
-async def _run(files: TrialFiles, types: Sequence[InstanceType], length: timedelta, boot_time: timedelta) -> Trial:
+async def _run(files: TrialFiles, settings: TrialSettings, report: Callable[[Step, Mapping[str, str]], None]) -> Trial:
+    from ocf.cli.nodegroups.trial_nodes import TrialCloud
     from ocf.cluster.cache import CachedCluster
-    from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
     from ocf.nodegroups import Catalog
     from ocf.testing import LoopClock
     from ocf_server import ControllerSettings
 
-    clock = LoopClock()
-    cluster, catalog = await _loaded(files, clock), Catalog.of(types)
-    cloud = SimulatedProvider(types, clock, boot_time=boot_time)
+    clock, catalog = LoopClock(), Catalog.of(settings.types)
+    cluster = await _loaded(files, clock)
+    cloud = TrialCloud(settings.types, clock, boot_time=settings.boot_time)
+
+    def price(name: str, zone: str) -> float | None:
+        return None if (name, zone) in settings.unpriced else catalog.price(name, zone)
+
+    def reported(step: Step) -> None:
+        report(step, observer.owners)
+
+    observer = Observer(clock, catalog, price, reported)
     async with CachedCluster(cluster, keeps_manager=lambda _: False) as cached:
-        observer = Observer(clock, catalog)
         async with (
             observer.watching(cached),
             _registering(cloud, cluster),
             cluster.controllers(ControllerSettings(nodes=0)).running(),
             _controller(cluster, cloud, observer, clock),
         ):
-            await asyncio.sleep(length.total_seconds())
+            await asyncio.sleep(settings.length.total_seconds())
         pods, nodes = await result_of(cluster, observer)
-    prices = (catalog.price(each.instance_type, each.zone) or 0.0 for each in cloud.machines())
-    return Trial(length=length, steps=observer.steps, pods=pods, nodes=nodes, hourly=sum(prices), cost=cloud.cost())
+    known = [each for each in observer.prices.values() if each is not None]
+    return Trial(
+        length=settings.length,
+        steps=observer.steps,
+        pods=pods,
+        owners=observer.owners,
+        nodes=[_node_result(each, observer, pods, clock.now() - clock.elapsed()) for each in nodes],
+        hourly=sum(known) if len(known) == len(observer.prices) else None,
+        cost=cloud.cost() if observer.is_priced else None,
+        peak_nodes=observer.peak_nodes,
+        peak_hourly=observer.peak_price,
+    )
+
+
+def _node_result(node: Manifest, observer: Observer, pods: Mapping[str, PodResult], start: datetime) -> NodeResult:
+    from ocf.controllers.nodegroup.plan_report import outcome_text
+    from ocf.nodegroups.scale_down.utilization import utilization_of
+    from ocf.objects import parse_time
+
+    name, spec, status = node["metadata"]["name"], node["spec"], node.get("status") or {}
+    plan, ready = observer.plan, status.get("readyAt")
+    joined = plan.snapshot.nodes.get(name) if plan is not None else None
+    used = utilization_of(joined, plan.snapshot) if plan is not None and joined is not None else None
+    outcomes = plan.decision.scale_down.outcomes if plan is not None else ()
+    stopped = plan.decision.scale_down.stopped if plan is not None else ""
+    why = next((outcome_text(each) for each in outcomes if each.node == name), stopped)
+    return NodeResult(
+        name=name,
+        group=observer.owners.get(name, ""),
+        instance_type=spec["instanceType"],
+        zone=spec["datacenterID"],
+        price=observer.prices.get(name),
+        ready_at=parse_time(ready) - start if ready else None,
+        cpu=None if used is None else used.cpu,
+        memory=None if used is None else used.memory,
+        pods=sorted(key for key, pod in pods.items() if pod.node == name and pod.state not in ("Succeeded", "Failed")),
+        stays=why or str(status.get("phase", "Pending")).lower(),
+    )
 
 
 async def _loaded(files: TrialFiles, clock: Clock) -> EmbeddedCluster:
@@ -177,7 +262,7 @@ def _with_ready(node: Manifest) -> Manifest:
 
 @asynccontextmanager
 async def _controller(
-    cluster: EmbeddedCluster, cloud: SimulatedProvider, observer: Observer, clock: Clock
+    cluster: EmbeddedCluster, cloud: TrialCloud, observer: Observer, clock: Clock
 ) -> AsyncIterator[None]:
     from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
     from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
@@ -195,12 +280,14 @@ async def _controller(
 
 
 @asynccontextmanager
-async def _registering(cloud: SimulatedProvider, cluster: EmbeddedCluster) -> AsyncIterator[None]:
+async def _registering(cloud: TrialCloud, cluster: EmbeddedCluster) -> AsyncIterator[None]:
     """Register the nodes of machines while the block runs."""
 
     async def run() -> None:
         known: set[tuple[str, str]] = set()
         while True:
+            if cloud.joining:
+                await cloud.make_ready(cluster)
             found = {(each.name, each.state.value) for each in cloud.machines()}
             if found != known:
                 await cloud.register_nodes(cluster)

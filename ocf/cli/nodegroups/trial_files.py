@@ -50,11 +50,12 @@ class LeftOut:
     """Objects of one kind that do not take part.
 
     Args:
+        objects: How many.
         reason: Why, and what that means.
     """
 
     kind: str
-    count: int
+    objects: int
     reason: str
 
 
@@ -79,7 +80,7 @@ class TrialFiles:
     def notes(self) -> Iterator[str]:
         """Yield a line for each reason why objects do not take part."""
         for reason in dict.fromkeys(each.reason for each in self.left_out):
-            kinds = sorted((each.kind, each.count) for each in self.left_out if each.reason == reason)
+            kinds = sorted((each.kind, each.objects) for each in self.left_out if each.reason == reason)
             yield f"left out: objects {reason}: {', '.join(f'{count} {kind}' for kind, count in kinds)}"
 
 

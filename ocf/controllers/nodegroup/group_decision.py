@@ -1,6 +1,6 @@
 """Decision about one node group: its part of the decision about all, with the reason in a word and in a line."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -54,8 +54,7 @@ class GroupDecision:
         if self.replaced:
             return "consolidation"
         if self.add:
-            # The names of new nodes in a decision are not those of objects, and say what they are for.
-            return "min_nodes" if self.add[0].name.startswith(f"{self.scale_up.group}-min-") else "pending_pods"
+            return "min_nodes" if self._is_for_minimum(self.add[0]) else "pending_pods"
         if self.removals:
             return self.removals[0].reason
         if self.scale_up.deferred:
@@ -67,11 +66,16 @@ class GroupDecision:
     @property
     def text(self) -> str:
         """The decision in a line; the same as long as nothing changes."""
-        return shortened("; ".join(self._parts()))
+        return shortened(self.full_text)
+
+    @property
+    def full_text(self) -> str:
+        """The same, however long it is."""
+        return "; ".join(self._parts())
 
     def _parts(self) -> Sequence[str]:
         if self.add:
-            return [f"add {_types(self.add)}: {self._why()}", *self.scale_up.reasons, *map(_stuck, self.unplaced)]
+            return [*self._additions(), *self.scale_up.reasons, *map(_stuck, self.unplaced)]
         if self.removals:
             return [f"remove {each.node}: {each.reason}" for each in self.removals]
         parts = [f"more nodes are wanted: {self.scale_up.deferred}"] if self.scale_up.deferred else []
@@ -82,12 +86,20 @@ class GroupDecision:
         parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
         return parts or [NOTHING]
 
-    def _why(self) -> str:
+    def _additions(self) -> Iterator[str]:
         if self.replaced:
-            return f"cheaper than {', '.join(self.replaced)}"
-        if self.reason == "min_nodes":
-            return "the group is below minNodes"
-        return "pods do not fit on the nodes there are"
+            yield f"add {_types(self.add)}: cheaper than {', '.join(self.replaced)}"
+            return
+        minimum = [each for each in self.add if self._is_for_minimum(each)]
+        others = [each for each in self.add if not self._is_for_minimum(each)]
+        if minimum:
+            yield f"add {_types(minimum)}: the group is below minNodes"
+        if others:
+            yield f"add {_types(others)}: pods do not fit on the nodes there are"
+
+    def _is_for_minimum(self, node: NewNode) -> bool:
+        # The names of new nodes in a decision are not those of objects, and say what they are for.
+        return node.name.startswith(f"{self.scale_up.group}-min-")
 
 
 def decision_of(decision: ScalingDecision, group: str, known_nodes: Collection[str] = ()) -> GroupDecision:

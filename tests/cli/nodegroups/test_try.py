@@ -7,90 +7,25 @@ without a disruption) and https://github.com/kubernetes-sigs/kube-scheduler-simu
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from ocf.cli.app import app
+from tests.cli.nodegroups.trials import annotated_job, ask, found, group, job, pod, texts, workload
 from tests.cli.page_commands import run_commands
 
+pytestmark = pytest.mark.usefixtures("trial_folder")
+
 PAGE: Final = Path(__file__).parents[3] / "docs" / "nodes" / "nodegroup-controller.md"
-API: Final = "autoscaling.ocf.dev/v1alpha1"
-TYPES: Final = [
-    {"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]},
-    {"name": "free", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra"}]},
-    {"name": "other", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "ams", "price": 1}]},
-    {"name": "large", "allocatable": {"cpu": "8", "memory": "32Gi"}, "offerings": [{"zone": "fra", "price": 0.09}]},
-]
 
-
-def group(**spec: Any) -> dict[str, Any]:
-    settings = {"minNodes": 0, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small", "large"], **spec}
-    return {"apiVersion": API, "kind": "NodeGroup", "metadata": {"name": "workers"}, "spec": settings}
-
-
-def template(cpu: str, **annotations: str) -> dict[str, Any]:
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
-    metadata = {"labels": {"app": "web"}, "annotations": {f"ocf.dev/{k}": v for k, v in annotations.items()}}
-    return {"metadata": metadata, "spec": {"containers": [container]}}
-
-
-def workload(kind: str, cpu: str, name: str = "web", **spec: Any) -> dict[str, Any]:
-    selector = {"matchLabels": {"app": "web"}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"selector": selector, "template": template(cpu), **spec},
-    }
-
-
-def job(cpu: str, after: str) -> dict[str, Any]:
-    found = template(cpu, **{"finish-after": after})
-    found["spec"]["restartPolicy"] = "Never"
-    metadata = {"name": "report", "namespace": "shop"}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": found}}
-
-
-def annotated_job(annotations: dict[str, str]) -> dict[str, Any]:
-    found = job("1", "5m")
-    found["spec"]["template"]["metadata"]["annotations"] = annotations
-    return found
-
-
-def pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "shop"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**template(cpu)["spec"], **spec}}
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("types.json").write_text(json.dumps(TYPES), encoding="utf-8")
-
-
-def ask(objects: Sequence[dict[str, Any]], *options: str) -> Result:
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
-    Path("objects.json").write_text(text, encoding="utf-8")
-    return CliRunner().invoke(app, ["nodegroups", "try", "objects.json", "--types=types.json", *options])
-
-
-def found(objects: Sequence[dict[str, Any]], *options: str) -> tuple[int, dict[str, Any]]:
-    """Return the exit status and the answer in JSON."""
-    done = ask(objects, "--output=json", *options)
-    assert not isinstance(done.exception, Exception), done.exception
-    return done.exit_code, json.loads(done.stdout)
-
-
-def texts(answer: dict[str, Any], kind: str) -> list[str]:
-    return [step["text"] for step in answer["steps"] if step["object"].startswith(f"{kind} ")]
+NO_CPU: Final = "Insufficient cpu on small; Insufficient cpu on large"
 
 
 def test_the_commands_of_the_page_print_the_output_shown() -> None:
-    assert run_commands(PAGE.read_text(encoding="utf-8")) == 1
+    assert run_commands(PAGE.read_text(encoding="utf-8")) == 2
 
 
 @pytest.mark.parametrize(
@@ -110,7 +45,7 @@ def test_the_commands_of_the_page_print_the_output_shown() -> None:
             [pod("web-0", "1"), pod("giant", "64")],
             1,
             ["small"],
-            ["never fits: Insufficient cpu on small; Insufficient cpu on large"],
+            [f"never fits: 64 CPU requested, the largest type has 8: {NO_CPU}"],
             id="a pod that fits no type",
         ),
         pytest.param(
@@ -119,6 +54,13 @@ def test_the_commands_of_the_page_print_the_output_shown() -> None:
             ["small", "small"],
             ["has no place: the limit of nodes is reached"],
             id="the maximum",
+        ),
+        pytest.param(
+            [pod("web-0", "1", schedulerName="volcano")],
+            1,
+            ["small"],
+            ["waits: no scheduler volcano runs here, only default-scheduler"],
+            id="another scheduler",
         ),
         pytest.param(
             [pod("web-0", "1", schedulingGates=[{"name": "example.com/quota"}])],
@@ -212,7 +154,7 @@ def test_objects_of_an_export_that_follow_from_others_are_left_out() -> None:
         "left out: objects of node groups, which start empty: 1 Node",
         "left out: objects of kinds that have no part in it: 1 Service",
         "left out: objects of autoscalers: replicas stay as written: 1 HorizontalPodAutoscaler",
-        "types.json: no price of free in fra: costs are not known",
+        "types.json: no price of free in fra: what such nodes cost is unknown",
     ]
     assert (done.exit_code, len(json.loads(done.stdout)["pods"])) == (0, 1)
 
@@ -317,7 +259,7 @@ ORPHAN["metadata"]["ownerReferences"] = [
         pytest.param(
             [group(offeringIDs=["smal"])],
             [],
-            "objects.json:16: NodeGroup workers: spec.offeringIDs[0]: instance type 'smal' is not in the file of --types",
+            "objects.json:16: NodeGroup workers: spec.offeringIDs[0]: instance type 'smal' is not in the file of",
             id="misspelt instance type",
         ),
         pytest.param(
