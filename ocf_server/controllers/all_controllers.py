@@ -19,7 +19,7 @@ from ocf_server.controllers.replica_set import reconcile_replica_set
 from ocf_server.controllers.scheduler import reconcile_scheduling
 from ocf_server.controllers.stateful_set import reconcile_stateful_set
 from ocf_server.controllers.view import ANY, ClusterView
-from ocf_server.controllers.volume_binder import reconcile_claim
+from ocf_server.controllers.volume_binder import claims_of, reconcile_claim
 from ocf_server.registry.storage import Place
 
 __all__ = ["CONTROLLERS", "ControllerDescriptor"]
@@ -106,6 +106,11 @@ def _claim_of(_view: ClusterView, volume: Manifest) -> Iterable[Place]:
     return [(reference["namespace"], reference["name"])] if reference else []
 
 
+def _claims_of_pod(_view: ClusterView, pod: Manifest) -> Iterable[Place]:
+    """Map a pod on a node to its claims."""
+    return [(pod["metadata"]["namespace"], name) for name in claims_of(pod)] if pod["spec"].get("nodeName") else []
+
+
 def _controller(
     name: str, kind: str, reconcile: Reconcile, watches: Mapping[str, Mapper] | None = None, component: str = ""
 ) -> ControllerDescriptor:
@@ -158,7 +163,7 @@ CONTROLLERS: Final = (
         "persistentvolume-binder-controller",
         "PersistentVolumeClaim",
         reconcile_claim,
-        {"PersistentVolume": _claim_of},
+        {"PersistentVolume": _claim_of, "Pod": _claims_of_pod},
     ),
     ControllerDescriptor(
         "kube-scheduler",

@@ -136,6 +136,26 @@ def test_what_keeps_a_node_is_an_event() -> None:
     assert "the disruption budget shop/web allows no disruption (shop/web-" in blocked[0]
 
 
+@pytest.mark.parametrize(
+    ("provisioner", "reasons"),
+    [
+        pytest.param("ebs.csi.aws.com", [], id="network"),
+        pytest.param("rancher.io/local-path", ["local_storage"], id="of one node"),
+    ],
+)
+def test_only_volumes_of_one_node_keep_it(provisioner: str, reasons: list[str]) -> None:
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}}
+    storage = {**kind, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
+    claims = [{"metadata": {"name": "data"}, "spec": spec}]
+    stateful = workload("StatefulSet", "500m", replicas=2, volumeClaimTemplates=claims)
+    code, answer = found([group(), storage, stateful, job("1500m", "5m")], "--for=40m")
+    assert code == 0
+    assert [
+        reason for reason in ("local_storage",) if any(reason in each["stays"] for each in answer["nodes"])
+    ] == reasons
+
+
 def test_objects_of_an_export_that_follow_from_others_are_left_out() -> None:
     deployment = workload("Deployment", "1", replicas=1)
     deployment["metadata"] |= {"uid": "1", "resourceVersion": "7", "managedFields": []}

@@ -317,6 +317,23 @@ async def test_the_claims_of_a_stateful_set_are_bound_and_outlive_its_pods() -> 
     assert (await bench.names(), len(await bench.names("PersistentVolumeClaim"))) == ([], 2)
 
 
+@pytest.mark.parametrize(
+    ("priority", "first"), [pytest.param(1000, "b", id="higher"), pytest.param(0, "a", id="equal: the older one")]
+)
+async def test_the_scheduler_binds_pods_by_priority_and_then_by_age(priority: int, first: str) -> None:
+    bench = Bench(nodes=0)
+    for name, value in (("a", 0), ("b", priority)):
+        container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}}
+        await bench.create({**pod, "spec": {"containers": [container], "priority": value}})
+    await bench.after(1)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    await bench.create({**node, "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9"}}})
+    await bench.after(1)
+    pods = (await bench.cluster.list("v1", "Pod")).items
+    assert [each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")] == [first]
+
+
 async def images(bench: Bench) -> dict[str, str]:
     found = await bench.cluster.list("v1", "Pod", ListOptions(namespace="default"))
     return {each["metadata"]["name"]: each["spec"]["containers"][0]["image"] for each in found.items}
