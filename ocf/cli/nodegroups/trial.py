@@ -35,8 +35,6 @@ _FIRST: Final = ("Namespace", "PriorityClass", "StorageClass")
 # Fields in the errors of structured-merge-diff, which have no causes.
 _FIELDS: Final = re.compile(r"(?:^|\s)\.(\S+): (.+)$", re.MULTILINE)
 _PARTS: Final = re.compile(r"""([^\[]+|\[\d+\])(?:\[(\w+)="([^"]*)"[^\]]*\])?""")
-# A kubelet registers its node as often, which moves its start by at most as much.
-_KUBELET: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,19 +280,7 @@ async def _controller(
 @asynccontextmanager
 async def _registering(cloud: TrialCloud, cluster: EmbeddedCluster) -> AsyncIterator[None]:
     """Register the nodes of machines while the block runs."""
-
-    async def run() -> None:
-        known: set[tuple[str, str]] = set()
-        while True:
-            if cloud.joining:
-                await cloud.make_ready(cluster)
-            found = {(each.name, each.state.value) for each in cloud.machines()}
-            if found != known:
-                await cloud.register_nodes(cluster)
-                known = found
-            await asyncio.sleep(_KUBELET.total_seconds())
-
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(run())
+        task = tasks.create_task(cloud.run(cluster))
         yield
         task.cancel()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import PatchOptions, PatchType, Subresource
@@ -13,10 +16,12 @@ from ocf.objects import ObjectKey, format_time
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.concepts import Clock
-    from ocf.nodegroups import InstanceType, MachineRequest
+    from ocf.nodegroups import InstanceType, Machine, MachineRequest
 
 __all__ = ["TrialCloud"]
 
+# How long a node that has joined is not ready.
+_UNREADY: Final = timedelta(seconds=1)
 _MANAGER: Final = "kubelet"
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
@@ -32,14 +37,39 @@ class TrialCloud(SimulatedProvider):
         super().__init__(types, clock, **settings)
         self._now = clock.now
         self._joining: dict[str, list[dict[str, Any]]] = {}
+        self._changed = asyncio.Event()
 
-    @property
-    def joining(self) -> bool:
-        """Whether a node has joined and is not ready."""
-        return bool(self._joining)
+    async def create(self, request: MachineRequest) -> Machine:
+        """Create a machine; as `Provider`."""
+        self._changed.set()
+        return await super().create(request)
 
-    async def make_ready(self, cluster: Cluster) -> None:
-        """Make the nodes ready that have joined."""
+    async def run(self, cluster: Cluster) -> None:
+        """Join nodes and make them ready, and delete those of machines that are gone, until it is cancelled."""
+        while True:
+            await self.register_nodes(cluster)
+            # Nothing is polled, so that a day of virtual time without changes costs nothing.
+            await self._next_change()
+            if self._joining:
+                await asyncio.sleep(_UNREADY.total_seconds())
+                await self._make_ready(cluster)
+
+    async def _next_change(self) -> None:
+        """Return when a machine is requested, boots or is deleted, or at once if a node waits to be ready."""
+        now = self._now()
+        boots = [each.boots_at - now for each in self._records.values() if each.boots_at is not None]
+        delay = min((each for each in boots if each > timedelta(0)), default=None)
+        if not self._joining:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if delay is None else delay.total_seconds()):
+                    await self._changed.wait()
+        self._changed.clear()
+
+    def _delete(self, name: str) -> None:
+        self._changed.set()
+        super()._delete(name)
+
+    async def _make_ready(self, cluster: Cluster) -> None:
         joined, self._joining = self._joining, {}
         for name, taints in joined.items():
             try:
