@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ocf.cli.nodegroups.trial_files import TrialFiles
     from ocf.cli.nodegroups.trial_steps import Step
 
-__all__ = ["print_trial"]
+__all__ = ["StepTable", "print_trial"]
 
 _HOUR: Final = 3600
 _MINUTE: Final = 60
@@ -53,7 +53,7 @@ def print_trial(files: Sequence[str], types: str, length: str, boot_time: str, *
     settings = _settings(types, _duration("--for", length), _duration("--boot-time", boot_time))
     if problems := [each for one in given.documents for each in type_problems(one, settings.types, settings.unpriced)]:
         raise InvalidObjectsError(problems)
-    table = _StepTable()
+    table = StepTable()
     with _without_log_lines():
         trial = run_trial(given, settings, (lambda *_: None) if as_json else table.add)
     if as_json:
@@ -133,7 +133,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-class _StepTable:
+class StepTable:
     """Prints steps as they happen; those of one second and one workload that are equal are one row."""
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ without a disruption) and https://github.com/kubernetes-sigs/kube-scheduler-simu
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
+from ocf.testing import LoopClock, run_in_virtual_time
+from ocf_server import ControllerSettings, EmbeddedCluster
 from tests.cli.nodegroups.trials import annotated_job, ask, found, group, job, pod, texts, workload
 from tests.cli.page_commands import run_commands
 
@@ -180,6 +183,38 @@ def test_objects_of_an_export_that_follow_from_others_are_left_out() -> None:
 
 
 SECOND: Final = "Pod web-0: metadata.name: objects.json:21 has the same object: rename or remove one of them"
+
+
+async def export() -> list[dict[str, Any]]:
+    """Return the objects of a cluster that has run for a while, as `kubectl get` shows them."""
+    clock = LoopClock()
+    cluster = EmbeddedCluster(now=clock.now, namespaces=["shop"])
+    here = workload("Deployment", "1", replicas=2)
+    here["metadata"]["namespace"] = "default"
+    for manifest in (here, workload("StatefulSet", "1", name="db", replicas=1), workload("DaemonSet", "100m", "agent")):
+        await cluster.create(manifest, field_manager="kubectl")
+    async with cluster.controllers(ControllerSettings(nodes=1)).running():
+        await asyncio.sleep(60)
+    kinds = [
+        *(("v1", kind) for kind in ("Namespace", "ServiceAccount", "ConfigMap", "Node", "Pod", "Service")),
+        *(("apps/v1", kind) for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ControllerRevision")),
+        ("events.k8s.io/v1", "Event"),
+        ("scheduling.k8s.io/v1", "PriorityClass"),
+    ]
+    return [each for kind in kinds for each in (await cluster.list(*kind)).items]
+
+
+def test_an_export_of_a_cluster_can_be_tried() -> None:
+    objects = run_in_virtual_time(export())
+    assert {"default", "kube-system", "shop"} <= {
+        each["metadata"].get("namespace") or each["metadata"]["name"] for each in objects
+    }
+    code, answer = found([group(), *objects], "--for=2m")
+    assert code == 0
+    running = [each["name"].rpartition("-")[0].partition("-")[0] for each in answer["pods"]]
+    assert sorted(running) == ["default/web", "default/web", "shop/agent", "shop/db"]
+
+
 ORPHAN: Final = pod("web-0", "1")
 ORPHAN["metadata"]["ownerReferences"] = [
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}

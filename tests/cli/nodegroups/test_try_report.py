@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 from click.testing import Result
 
+from ocf.cli.nodegroups.trial_report import StepTable
 from ocf.cli.nodegroups.trial_steps import Observer, Step
 from ocf.controllers.nodegroup.model import NodeGroupSpec, ScaleDownPolicy, ScaleUpPolicy
 from ocf.nodegroups import Catalog
@@ -26,6 +27,18 @@ def rows(done: Result) -> list[tuple[str, str]]:
     table = done.stdout.partition("after ")[0].splitlines()[1:]
     cells = (re.split(r" {2,}", row, maxsplit=2) for row in table)
     return [(name, text) for _, name, text in cells]
+
+
+def test_a_row_is_printed_when_its_second_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """A long trial shows how far it is."""
+    table = StepTable()
+    for second in (0, 0, 1):
+        step = Step(at=timedelta(seconds=second), kind="pod", object="shop/a", what="waits", text=f"in second {second}")
+        table.add(step, {})
+    assert "in second 0" in (shown := capsys.readouterr().out)
+    assert "in second 1" not in shown
+    table.flush({})
+    assert "in second 1" in capsys.readouterr().out
 
 
 def test_equal_steps_of_one_workload_are_one_row() -> None:
