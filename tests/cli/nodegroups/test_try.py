@@ -104,7 +104,7 @@ def test_each_pod_gets_a_node_of_a_group_that_it_selects() -> None:
     code, answer = found([small, large, *pods], "--for=5m")
     assert (code, sorted(each["instanceType"] for each in answer["nodes"])) == (0, ["large", "small"])
     ready = [step["object"] for step in answer["steps"] if step["text"].startswith("Ready=True ScalingComplete: 1 of")]
-    assert sorted(ready) == ["group default/workers", "group team/large"]
+    assert sorted(ready) == ["default/workers", "team/large"]
 
 
 def test_the_decision_is_that_of_a_plan() -> None:
