@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import NotFoundError
-from ocf.objects import ObjectKey, format_time
+from ocf.objects import Manifest, ObjectKey, format_time
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -80,7 +80,8 @@ class TrialCloud(SimulatedProvider):
 
     async def _register(self, cluster: Cluster, request: MachineRequest) -> None:
         node = self.node_of(request)
-        name, taints = node["metadata"]["name"], list(node["spec"].get("taints") or ())
+        name: str = node["metadata"]["name"]
+        taints: list[Manifest] = node["spec"].get("taints") or []
         await cluster.create(
             {**node, "spec": {**node["spec"], "taints": [*taints, _NOT_READY]}}, field_manager=_MANAGER
         )
