@@ -182,13 +182,16 @@ def _conditions(
     return found
 
 
-def problem_of(provider: str, held: str) -> tuple[str, str] | None:
+def problem_of(error: str, provider: str, held: str) -> tuple[str, str] | None:
     """Return reason and message of what went wrong in a group apart from its decision; None if nothing did.
 
     Args:
+        error: The unexpected error of one of its steps; empty if there was none.
         provider: The error of the provider; empty if there was none.
         held: Which nodes are not ready and stay, and why; empty if none does.
     """
+    if error:
+        return "ReconcileFailed", error
     if provider:
         return "ProviderError", provider
     return ("NodesNotReady", held) if held else None

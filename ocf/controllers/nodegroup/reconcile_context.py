@@ -19,6 +19,7 @@ class NodeGroupContext:
         unknown: Why the machines of an instance type could not be read, by its name: such a machine is not missing.
         held: Why nodes stay that have not been ready for too long, by the uid of their object.
         problems: The errors of the provider, by the name of the group; filled by the steps.
+        errors: The unexpected errors, by the name of the group; filled by the steps.
         failures: The nodes that could not be handled because of the API server; filled by the steps.
     """
 
@@ -28,6 +29,7 @@ class NodeGroupContext:
     unknown: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     ids: frozenset[str] = field(init=False)
     _by_name: dict[str, Machine] = field(init=False)

@@ -29,7 +29,7 @@ from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
-from ocf.errors import ApiError, ProviderError
+from ocf.errors import ApiError, ProviderError, failure_text
 from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, IncompleteListError, Machine, Provider
 from ocf.nodegroups.scale_down import is_sick
 
@@ -78,9 +78,6 @@ class Reconciler:
         # The API stores times in seconds: a decision must not depend on whether its input was stored meanwhile.
         now = self._clock.now().replace(microsecond=0)
         view = await self._reader.read(self._cluster)
-        problems: dict[str, str] = {}
-        failures: list[str] = []
-        held: Mapping[str, str] = {}
         try:
             machines, unknown = await self._list()
             await self._refresh_catalog(now)
@@ -88,22 +85,30 @@ class Reconciler:
             _log.warning("the provider failed: %s", error)
             await self._report_outage(view, error, now)
             return self._delay(error.retry_after)
+        current = NodeGroupContext(view=view, machines=machines, now=now, unknown=unknown)
         if not self._options.dry_run:
-            current = NodeGroupContext(view=view, machines=machines, now=now, unknown=unknown)
             await self._step_machines(current)
-            problems, failures, held = current.problems, current.failures, current.held
         plan = make_plan(view, self._catalog, now, self._options.rules, priority_cutoff=self._options.priority_cutoff)
         self._options.report(plan)
         if not self._options.dry_run:
             await self._reject_invalid(view, now)
             for group in plan.groups:
-                found = view.groups[group]
-                problem = problem_of(problems.get(group, ""), _held_text(view, group, held))
-                step = self._writer.carry_out(view, plan, found, problem=problem, now=now)
-                await self._safely(found.name, step, failures)
-            await self._safely("machines", self._orphans.check(view, machines, now), failures)
+                await self._carry_out(current, plan, view.groups[group])
+            await self._safely("machines", self._orphans.check(view, machines, now), current)
         self._measure(view, plan)
-        return self._delay(0) if failures or problems or _is_busy(view) else self._options.idle_period
+        busy = current.failures or current.problems or _is_busy(view)
+        return self._delay(0) if busy else self._options.idle_period
+
+    async def _carry_out(self, current: NodeGroupContext, plan: NodeGroupPlan, group: GroupObject) -> None:
+        name, view, now = group.name, current.view, current.now
+        held = _held_text(view, name, current.held)
+        before = current.errors.get(name, "")
+        problem = problem_of(before, current.problems.get(name, ""), held)
+        step = self._writer.carry_out(view, plan, group, problem=problem, now=now)
+        await self._safely(name, step, current, group=name)
+        if not before and name in current.errors:
+            status = failed_status(group, "ReconcileFailed", current.errors[name], now)
+            await self._safely(name, store_group_status(self._cluster, group, status), current)
 
     async def _list(self) -> tuple[Sequence[Machine], Mapping[str, str]]:
         """Return the machines of the provider, and why those of some instance types could not be read."""
@@ -125,7 +130,7 @@ class Reconciler:
         view = current.view
         for group in view.groups.values():
             if group.ending:
-                await self._safely(group.name, self._end_group(view, group), current.failures)
+                await self._safely(group.name, self._end_group(view, group), current, group=group.name)
         keeps_names = self._provider.keeps_names
         nodes = list(view.nodes.values())
         snapshot = view.snapshot(self._catalog) if any(map(_is_leaving_or_unready, nodes)) else None
@@ -147,14 +152,14 @@ class Reconciler:
         for node in draining:
             assert snapshot is not None  # noqa: S101 (made for drains)
             step = self._drains.step(view, snapshot, node, current.now)
-            await self._safely(f"{node.key.namespace}/{node.name}", step, current.failures)
+            await self._safely(f"{node.key.namespace}/{node.name}", step, current, group=node.group)
         others = {id(node) for node in draining}
         await self._machines.advance_all(current, [node for node in nodes if id(node) not in others])
         for node in nodes:
             # Those of other groups are deleted once their failure is counted (see `carry_out`).
             failed = node.status.phase == "Failed" and not node.ending and not may_be_late(node.status, current.now)
             if failed and not _is_decided(view, node):
-                await self._safely(node.name, delete_object(self._cluster, node.manifest), current.failures)
+                await self._safely(node.name, delete_object(self._cluster, node.manifest), current)
 
     def _held(self, view: ClusterView, snapshot: ClusterSnapshot, now: datetime) -> dict[str, str]:
         """Return why nodes stay that have not been ready for too long."""
@@ -202,18 +207,29 @@ class Reconciler:
                 continue
             status = failed_status(group, "ProviderError", str(error), now)
             before = [each for each in group.status.conditions or () if each.type == "Error" and each.status == "True"]
-            await self._safely(group.name, store_group_status(self._cluster, group, status), [])
+            current = NodeGroupContext(view=view, machines=(), now=now)
+            await self._safely(group.name, store_group_status(self._cluster, group, status), current)
             # Once per outage, with its first failure: afterwards the condition has it.
             if not before:
                 self._reporter.event(group, "ScaleUpFailed", f"the provider failed: {error}")
 
-    async def _safely(self, name: str, step: Awaitable[object], failures: list[str]) -> None:
-        """Wait for a step; an error of the API server ends it, and no other one."""
+    async def _safely(self, name: str, step: Awaitable[object], current: NodeGroupContext, *, group: str = "") -> None:
+        """Wait for a step; an error ends it, and no other one.
+
+        Args:
+            group: The name of the group whose condition shows an unexpected error; empty for none.
+        """
         try:
             await step
         except ApiError as error:
-            failures.append(f"{name}: {error}")
+            current.failures.append(f"{name}: {error}")
             _log.warning("%s: %s", name, error)
+        except Exception as error:  # noqa: BLE001 (logged; the other groups go on)
+            text = f"{name}: {failure_text(error)}; the log of the controller has more"
+            current.failures.append(text)
+            if group:
+                current.errors.setdefault(group, text)
+            _log.exception("%s failed; the others go on", name)
 
     def _measure(self, view: ClusterView, plan: NodeGroupPlan) -> None:
         sizes = {}

@@ -165,8 +165,9 @@ def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: Dra
         return _uncordon(drain, observed)
     # After the clock was set back, a start in the future would put off the deadline.
     drain = replace(drain, started=min(drain.started, now))
-    deadline = drain.started + (settings or DrainSettings()).deadline
-    why = _reason_to_give_up(observed, overdue=now >= deadline)
+    # Not the time of the deadline: a long duration would lead beyond the last year that there is.
+    overdue = now - drain.started >= (settings or DrainSettings()).deadline
+    why = _reason_to_give_up(observed, overdue=overdue)
     if why:
         return _uncordon(replace(drain, phase=DrainPhase.UNCORDON, message=why), observed)
     return _forward(drain, observed, now)

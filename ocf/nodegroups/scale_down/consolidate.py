@@ -119,7 +119,8 @@ def age_left(node: Node, group: NodeGroup, now: datetime, *, replaced: bool = Fa
     """
     policy = group.scale_down
     least = max(policy.duration, policy.replace_after) if replaced else policy.duration
-    return timedelta(0) if node.created is None else least - (now - node.created)
+    # A creation in the future, by another clock, would lead beyond the longest duration.
+    return timedelta(0) if node.created is None else least - max(now - node.created, timedelta(0))
 
 
 def _windows(candidates: Sequence[Node], waste: Callable[[Node], float], now: datetime) -> Iterator[Sequence[Node]]:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from ocf.controllers.nodegroup.carry_out import GroupWriter
+from ocf.controllers.nodegroup.drains import DrainSteps
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.objects import Manifest, ObjectKey, format_time, parse_time
 from tests.controllers.nodegroup.conftest import API, Env, run
 
@@ -229,5 +232,45 @@ def test_scalings_are_counted_and_not_their_nodes(env: Env) -> None:
         await env.remove_pods()
         await env.tick(40)
         assert (await env.machines(), env.value("scale_down_total")) == (0, 1)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("timeout", ["100000000h", "23999999976h"])
+def test_a_drain_may_take_as_long_as_the_definition_allows(env: Env, timeout: str) -> None:
+    async def scenario() -> None:
+        name = await draining(env, scaleDownPolicy={"drainTimeout": timeout})
+        await env.add_group("other", offeringIDs=["large"])
+        await env.add_pod("new-0", cpu="7")
+        await env.tick(10)
+        assert (await env.waiting(), name in await env.nodes()) == ([], False)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("broken", [(DrainSteps, "step"), (GroupWriter, "carry_out")], ids=["drain", "group"])
+def test_an_unexpected_error_of_one_group_stops_no_other_group(
+    env: Env, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: tuple[type, str]
+) -> None:
+    async def scenario() -> None:
+        await draining(env)
+        await env.add_group("other", offeringIDs=["large"])
+        await env.add_pod("new-0", cpu="7")
+        original = getattr(*broken)
+
+        async def fails(self: object, view: Any, *args: Any, **named: Any) -> None:
+            subject = next(each for each in args if isinstance(each, NodeObject | GroupObject))
+            if "workers" in (subject.name if isinstance(subject, GroupObject) else subject.group):
+                raise OverflowError("a secret")
+            await original(self, view, *args, **named)
+
+        monkeypatch.setattr(*broken, fails)
+        await env.tick(10)
+        assert await env.waiting() == []
+        error = next(each for each in (await env.status())["conditions"] if each["type"] == "Error")
+        assert (error["status"], error["reason"]) == ("True", "ReconcileFailed")
+        assert "unexpected OverflowError" in error["message"]
+        assert "a secret" not in error["message"]
+        assert "Traceback" in caplog.text
 
     run(scenario())
