@@ -216,8 +216,8 @@ def _waiting(
 
 def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
     moving, leaving = movable_pods(observed.pods), _leaving(observed)
-    # Once every pod has left, nothing is disrupted any more by going on.
-    if observed.blocked is not None and moving:
+    # Also without a pod to move: the node itself may be protected, or an object on it cannot be read.
+    if observed.blocked is not None:
         return f"{observed.blocked.reason}: {observed.blocked.message}"
     if overdue and (moving or leaving):
         left = moving or leaving

@@ -10,6 +10,7 @@ import pytest
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
+from ocf.nodegroups.snapshot import SnapshotPod
 from ocf.objects import Manifest, ObjectKey, format_time, parse_time
 from tests.controllers.nodegroup.conftest import API, Env, run
 
@@ -35,6 +36,23 @@ async def draining(env: Env, **spec: Any) -> str:
         await env.others()
         env.clock.advance(timedelta(seconds=30))
     raise AssertionError("no node is drained")
+
+
+async def draining_without_pods(env: Env, **spec: Any) -> str:
+    """Let one node come up, which is going to be drained without pods; return its name, before its first step."""
+    await env.set_up(offeringIDs=["small"], **spec)
+    await env.add_pod("big-0", cpu="1900m")
+    await env.tick(5)
+    await env.remove_pods("big-0")
+    while "Draining" not in await env.phases():
+        await env.controller.reconcile()
+        env.clock.advance(timedelta(seconds=30))
+    return (await env.nodes())[0]
+
+
+async def protect(env: Env, name: str) -> None:
+    protected = {"metadata": {"annotations": {"ocf.dev/protected": "true"}}}
+    await env.merge_patch(ObjectKey("v1", "Node", name), protected, by="user")
 
 
 async def cordon(env: Env, name: str, *, on: bool) -> None:
@@ -98,6 +116,52 @@ def test_a_user_who_uncordons_a_node_ends_its_drain(env: Env) -> None:
     run(scenario())
 
 
+def test_a_user_who_uncordons_a_node_while_its_pods_shut_down_ends_its_drain(env: Env) -> None:
+    async def scenario() -> None:
+        name = await draining(env)
+        await env.tick()
+        env.dead.add(name)
+        await env.tick(2)
+        assert (await node_status(env, name))["drain"]["phase"] == "wait"
+        await cordon(env, name, on=False)
+        await env.tick(2)
+        assert ((await node_status(env, name))["phase"], await is_cordoned(env, name)) == ("Ready", False)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("without_pods", [False, True])
+def test_a_node_that_a_user_protects_in_its_drain_stays(env: Env, *, without_pods: bool) -> None:
+    async def scenario() -> None:
+        name = await (draining_without_pods if without_pods else draining)(env)
+        await protect(env, name)
+        await env.tick(6)
+        assert name in await env.nodes()
+        assert not await is_cordoned(env, name)
+
+    run(scenario())
+
+
+def test_a_node_with_a_pod_that_cannot_be_read_stays(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = SnapshotPod.of
+
+    def read(manifest: Manifest, **named: Any) -> SnapshotPod:
+        # As a later API server may store it, whose rules this version does not know.
+        if manifest["metadata"]["name"] == "odd-0":
+            manifest = {**manifest, "spec": {**manifest["spec"], "nodeSelector": ["a"]}}
+        return original(manifest, **named)
+
+    async def scenario() -> None:
+        name = await draining_without_pods(env)
+        await env.add_pod("odd-0", cpu="100m", nodeName=name)
+        await env.tick(6)
+        assert [each["metadata"]["name"] for each in await env.objects("Pod")] == ["odd-0"]
+
+    monkeypatch.setattr(SnapshotPod, "of", read)
+    env.restart()
+    run(scenario())
+
+
 def test_a_node_that_a_user_deletes_is_drained_although_it_is_uncordoned(env: Env) -> None:
     async def scenario() -> None:
         await env.set_up()
@@ -125,8 +189,7 @@ def test_a_node_whose_drain_fails_is_drained_ever_more_rarely(env: Env, *, resta
     async def scenario() -> None:
         name = await draining(env)
         for other in {*await env.nodes()} - {name}:
-            protected = {"metadata": {"annotations": {"ocf.dev/protected": "true"}}}
-            await env.merge_patch(ObjectKey("v1", "Node", other), protected, by="user")
+            await protect(env, other)
         # Its pods never end, and its kubelet reports.
         env.dead.add(name)
         for _ in range(6 * 60):

@@ -74,6 +74,21 @@ GIVING_UP = replace(START, phase=DrainPhase.UNCORDON, message="why")
             id="blocked",
         ),
         pytest.param(
+            step(blocked=Blocked("protected", "no")), DrainPhase.UNCORDON, [ActionKind.UNCORDON], id="blocked and empty"
+        ),
+        pytest.param(
+            step(replace(START, phase=DrainPhase.WAIT), pods=(a_pod(leaving=True),), blocked=Blocked("unknown", "no")),
+            DrainPhase.UNCORDON,
+            [ActionKind.UNCORDON],
+            id="blocked while pods shut down",
+        ),
+        pytest.param(
+            step(replace(START, phase=DrainPhase.DELETE), blocked=Blocked("protected", "no")),
+            DrainPhase.DELETE,
+            [ActionKind.DELETE],
+            id="blocked too late",
+        ),
+        pytest.param(
             step(replace(START, cordoned=False), minutes=10, pods=(a_pod(),)), DrainPhase.GAVE_UP, [], id="no own mark"
         ),
         pytest.param(step(GIVING_UP, cordoned=True), DrainPhase.UNCORDON, [ActionKind.UNCORDON], id="uncordon again"),
