@@ -19,10 +19,10 @@ from ocf.errors import ApiError, NotFoundError, TooManyRequestsError
 from ocf.nodegroups import Blocked, ClusterSnapshot, Machine, MachineState, Removal, SafetyRule, next_step
 from ocf.nodegroups.drain import ActionKind, Drain, DrainAction, DrainPhase, DrainSettings, ObservedNode
 from ocf.nodegroups.rules import RULES, first_block, movable_pods
-from ocf.objects import Manifest, format_time
+from ocf.objects import Manifest, format_time, parse_time
 from ocf.objects.durations import parse_duration
 
-__all__ = ["DrainSteps", "begin", "drain_backoff_rule", "has_to_drain", "waiting_text"]
+__all__ = ["DrainSteps", "begin", "drain_backoff_rule", "has_to_drain", "waiting_text", "waits_for_pods"]
 
 _log: Final = logging.getLogger(__name__)
 # The default of `drainTimeout`, for a node whose group is gone.
@@ -31,6 +31,7 @@ _UNCORDONED: Final = Blocked("uncordoned", "the node was made schedulable again,
 # A drain that fails costs evictions and time; most of its causes (a budget, a pod that never ends) last for hours.
 _FIRST_BACKOFF: Final = timedelta(minutes=15)
 _LONGEST_BACKOFF: Final = timedelta(hours=4)
+_AFTER_PODS: Final = (DrainPhase.DELETE, DrainPhase.DONE)
 # The other rules are about the moment of the decision (see `DrainSteps.blocked`).
 _LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe_to_evict", "do_not_disrupt")
 
@@ -41,15 +42,19 @@ def begin(status: VPSieNodeStatus, now: datetime) -> VPSieNodeStatus:
     return status.model_copy(update={"phase": "Draining", "drain": drain})
 
 
-def has_to_drain(node: NodeObject, machine: Machine | None, state: NodeState) -> bool:
+def has_to_drain(node: NodeObject, machine: Machine | None, state: NodeState, *, waits: bool) -> bool:
     """Return whether the pods of a node have to leave before anything else happens to it.
 
     Args:
         machine: Its machine; None if the provider does not list it.
         state: The state of its Node.
+        waits: Whether the node waits for its pods, see `waits_for_pods`.
     """
     drain = node.status.drain
-    if node.status.phase not in ("Ready", "Draining") or (not node.ending and drain is None):
+    # A status that was restored or written by a user may say that the machine is being deleted: nobody asked for that.
+    running = machine is not None and state is NodeState.READY
+    working = node.status.phase in ("Ready", "Draining") or (node.status.phase == "Terminating" and waits and running)
+    if not working or (not node.ending and drain is None):
         return False
     # Nothing runs on such a node any more, and an eviction would wait for a kubelet that does not answer.
     if state is not NodeState.READY and machine is None:
@@ -60,7 +65,25 @@ def has_to_drain(node: NodeObject, machine: Machine | None, state: NodeState) ->
     if node.ending and state is NodeState.ABSENT:
         return False
     # Once the node is deleted, only its machine is left.
-    return not (node.ending and drain is not None and drain.phase in (DrainPhase.DELETE, DrainPhase.DONE))
+    return waits or not (node.ending and drain is not None and drain.phase in _AFTER_PODS)
+
+
+def waits_for_pods(view: ClusterView, snapshot: ClusterSnapshot, node: NodeObject, now: datetime) -> bool:
+    """Return whether pods are on a node that have to move and still have time, whatever its status says."""
+    name = node.status.node_name
+    if name not in view.index.by_name:
+        return False
+    left = name in snapshot.unknown_nodes or bool(movable_pods(snapshot.pods_on(name)))
+    # Nobody but the API server sets the time of the deletion.
+    over = node.ending and now - _started(node, now) >= _deadline(view.groups.get(node.group))
+    return left and not over
+
+
+def _started(node: NodeObject, now: datetime) -> datetime:
+    """Return when the drain of a node that is being deleted began: its pods have the whole time from then on."""
+    begun = node.status.drain.started_at if node.status.drain is not None else now
+    deleted = node.manifest["metadata"].get("deletionTimestamp")
+    return min(begun if deleted is None else max(begun, parse_time(deleted)), now)
 
 
 def drain_backoff_rule(view: ClusterView, now: datetime) -> SafetyRule:
@@ -129,6 +152,13 @@ class DrainSteps:
         stored = node.status.drain
         assert stored is not None  # noqa: S101 (begun above)
         name = node.status.node_name
+        if node.ending:
+            stored = stored.model_copy(update={"started_at": _started(node, now)})
+        if stored.phase in _AFTER_PODS and waits_for_pods(view, snapshot, node, now):
+            # Pods came after the others had left, or the status was restored, or written by a user.
+            anew = DrainStatus(started_at=now, phase=DrainPhase.CORDON.value, cordoned=stored.cordoned)
+            await store_node_status(self._cluster, node, node.status.model_copy(update={"drain": anew}))
+            stored = anew
         manifest = view.index.by_name.get(name)
         group = view.groups.get(node.group)
         drain = _to_drain(name, stored)

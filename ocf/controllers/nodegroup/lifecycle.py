@@ -26,7 +26,7 @@ _LOST_ANSWER: Final = timedelta(minutes=3)
 _LATEST: Final = timedelta(minutes=30)
 # One list may be empty, old or partial: a machine is lost only if it is missing for as long.
 _UNLISTED: Final = timedelta(minutes=1)
-_UNKNOWN_READY: Final = ("Provisioning", "Joining", "Failed")
+_UNKNOWN_READY: Final = ("Pending", "Provisioning", "Joining", "Failed")
 _GONE: Final = "the machine was deleted, but not by this controller"
 
 

@@ -52,6 +52,18 @@ class NodeGroupContext:
         """Return the object of a Node; None if none claims it."""
         return self._owners.get(name)
 
+    def find_node(self, node: NodeObject, *, keeps_names: bool) -> None:
+        """Set the name of the Node of an object that runs and whose status lacks it: without it, it has no pods."""
+        if node.status.node_name or node.problems or node.status.phase not in ("Ready", "Draining", "Terminating"):
+            return
+        machine = self.machine_of(node, keeps_names=keeps_names)
+        name = self.view.index.find(node, machine, keeps_names=keeps_names)
+        owner = self.owner_of(name)
+        if name and (owner is None or owner is node):
+            before = node.node_name
+            node.status = node.status.model_copy(update={"node_name": name})
+            self.claim(node, before)
+
     def claim(self, node: NodeObject, before: str) -> None:
         """Record that the Node of an object became known in this reconcile."""
         name = node.node_name

@@ -14,7 +14,7 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock
 from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, requeue_attributes, spanning
 from ocf.controllers.nodegroup.carry_out import GroupWriter
-from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
+from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain, waits_for_pods
 from ocf.controllers.nodegroup.group_status import failed_status, invalid_status, problem_of
 from ocf.controllers.nodegroup.lifecycle import may_be_late
 from ocf.controllers.nodegroup.machines import MachineSteps
@@ -133,6 +133,8 @@ class Reconciler:
                 await self._safely(group.name, self._end_group(view, group), current, group=group.name)
         keeps_names = self._provider.keeps_names
         nodes = list(view.nodes.values())
+        for node in nodes:
+            current.find_node(node, keeps_names=keeps_names)
         snapshot = view.snapshot(self._catalog) if any(map(_is_leaving_or_unready, nodes)) else None
         if snapshot is not None:
             current.held = self._held(view, snapshot, current.now)
@@ -146,6 +148,7 @@ class Reconciler:
                 node,
                 current.machine_of(node, keeps_names=keeps_names),
                 view.index.state(node.status.node_name),
+                waits=snapshot is not None and waits_for_pods(view, snapshot, node, current.now),
             )
         ]
         self._drains.keep(draining)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ocf.cluster import Subresource
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
@@ -335,5 +336,52 @@ def test_an_unexpected_error_of_one_group_stops_no_other_group(
         assert "unexpected OverflowError" in error["message"]
         assert "a secret" not in error["message"]
         assert "Traceback" in caplog.text
+
+    run(scenario())
+
+
+NEVER = "2001-01-01T00:00:00Z"
+LATER = "2099-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"nodeName": ""}, id="no name of the Node"),
+        pytest.param({"drain": {"startedAt": LATER, "phase": "done"}}, id="done in the future"),
+        pytest.param({"drain": {"startedAt": NEVER, "phase": "done"}}, id="done long ago"),
+        pytest.param({"drain": {"startedAt": NEVER, "phase": "delete"}}, id="deleted long ago"),
+        pytest.param({"drain": {"startedAt": NEVER, "phase": "delete"}, "phase": "Draining"}, id="draining"),
+        pytest.param({"drain": {"startedAt": NEVER, "phase": "evict"}, "phase": "Draining"}, id="evicted long ago"),
+        pytest.param({"phase": "Terminating", "terminatingAt": NEVER}, id="terminating"),
+        pytest.param({"phase": "Failed", "failedAt": NEVER}, id="failed"),
+        pytest.param(None, id="no status"),
+    ],
+)
+def test_no_status_lets_pods_end_without_a_drain(env: Env, change: Manifest | None, *, deleted: bool) -> None:
+    """A status may be lost with a restore, or written by a user.
+
+    https://github.com/kubernetes-sigs/cluster-api/issues/5957
+    """
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["small"])
+        await env.add_pod("web-0", cpu="900m")
+        await env.tick(6)
+        await env.add_budget(0)
+        (node,) = await env.objects(NODE)
+        key = ObjectKey.of(node)
+        if change is None:
+            await env.cluster.update({**node, "status": {}}, field_manager="restore", subresource=Subresource.STATUS)
+        else:
+            await env.patch_status(key, change, by="user")
+        if deleted:
+            await env.cluster.delete(key)
+        # Less than the time of a drain, at whose end the pods of a node that a user deletes go with it.
+        await env.tick(15)
+        assert [each["metadata"]["name"] for each in await env.objects("Pod")] == ["web-0"]
+        await env.tick(15)
+        assert not (deleted and node["metadata"]["name"] in await env.nodes())
 
     run(scenario())
