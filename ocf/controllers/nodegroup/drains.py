@@ -16,8 +16,9 @@ from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.texts import shortened
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, delete_object, patch_node, store_node_status
 from ocf.errors import ApiError, NotFoundError, TooManyRequestsError
-from ocf.nodegroups import Blocked, ClusterSnapshot, Machine, MachineState, Removal, SafetyRule, next_step
+from ocf.nodegroups import Blocked, ClusterSnapshot, Machine, MachineState, NodeGroup, Removal, SafetyRule, next_step
 from ocf.nodegroups.drain import ActionKind, Drain, DrainAction, DrainPhase, DrainSettings, ObservedNode
+from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.rules import RULES, first_block, movable_pods
 from ocf.objects import Manifest, format_time, parse_time
 from ocf.objects.durations import parse_duration
@@ -32,6 +33,7 @@ _UNCORDONED: Final = Blocked("uncordoned", "the node was made schedulable again,
 _FIRST_BACKOFF: Final = timedelta(minutes=15)
 _LONGEST_BACKOFF: Final = timedelta(hours=4)
 _AFTER_PODS: Final = (DrainPhase.DELETE, DrainPhase.DONE)
+_BEFORE_DELETION: Final = (DrainPhase.CORDON, DrainPhase.EVICT, DrainPhase.WAIT)
 # The other rules are about the moment of the decision (see `DrainSteps.blocked`).
 _LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe_to_evict", "do_not_disrupt")
 
@@ -166,6 +168,9 @@ class DrainSteps:
         blocked = self.blocked(snapshot, name, group, now)
         if not cordoned and drain.phase in (DrainPhase.EVICT, DrainPhase.WAIT):
             blocked = blocked or _UNCORDONED
+        if _is_invalid(group) and not (node.ending or blocked) and drain.phase in _BEFORE_DELETION:
+            # How long it may take, and what has to stay, says only a valid spec.
+            return
         observed = ObservedNode(
             exists=manifest is not None,
             cordoned=cordoned,
@@ -271,16 +276,17 @@ class DrainSteps:
         budgets, and a node that is not ready disrupts its pods already.
         """
         node = snapshot.nodes.get(name)
-        if node is None or group is None or group.spec is None or group.ending:
+        if node is None or group is None or group.ending:
             return None
         removal = Removal(
             snapshot=snapshot,
             node=node,
             pods=movable_pods(snapshot.pods_on(name)),
-            group=to_group(group, group.spec),
-            status=to_group_status(group, group.spec),
+            # The lasting rules are about the node and its pods, and hold without a valid spec, too.
+            group=_without_spec(group) if group.spec is None else to_group(group, group.spec),
+            status=GroupStatus() if group.spec is None else to_group_status(group, group.spec),
             # As many as never violate the rule about `minNodes`, which was checked when the drain began.
-            remaining=group.spec.max_nodes,
+            remaining=0 if group.spec is None else group.spec.max_nodes,
             disrupted={},
             move=lambda: None,
             now=now,
@@ -313,6 +319,14 @@ def _to_status(drain: Drain) -> DrainStatus:
         pod=drain.pod,
         waiting_since=drain.waiting_since,
     )
+
+
+def _is_invalid(group: GroupObject | None) -> bool:
+    return group is not None and group.spec is None and not group.ending
+
+
+def _without_spec(group: GroupObject) -> NodeGroup:
+    return NodeGroup(name=group.name, member_labels=group.member_labels, min_nodes=0, max_nodes=0)
 
 
 def _deadline(group: GroupObject | None) -> timedelta:

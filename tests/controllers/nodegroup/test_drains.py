@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from ocf.cluster import Subresource
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps
-from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject, read_group
+from ocf.errors import FieldProblem
 from ocf.nodegroups.snapshot import SnapshotPod
 from ocf.objects import Manifest, ObjectKey, format_time, parse_time
 from tests.controllers.nodegroup.conftest import API, Env, run
@@ -140,6 +142,37 @@ def test_a_node_that_a_user_protects_in_its_drain_stays(env: Env, *, without_pod
         assert name in await env.nodes()
         assert not await is_cordoned(env, name)
 
+    run(scenario())
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_the_drains_of_a_group_whose_spec_became_invalid_wait(
+    env: Env, monkeypatch: pytest.MonkeyPatch, *, protected: bool
+) -> None:
+    """As after an update of the controller whose model has one more rule."""
+    invalid = []
+
+    def read(manifest: Manifest) -> GroupObject:
+        found = read_group(manifest)
+        return replace(found, spec=None, problems=(FieldProblem("spec", "bad"),)) if invalid else found
+
+    async def scenario() -> None:
+        name = await draining(env)
+        await env.add_budget(0)
+        await env.tick(3)
+        invalid.append(True)
+        env.restart()
+        if protected:
+            await protect(env, name)
+        await env.allow(5)
+        await env.tick(8)
+        assert await is_cordoned(env, name) is not protected
+        invalid.clear()
+        env.restart()
+        await env.tick(8)
+        assert (name in await env.nodes()) is protected
+
+    monkeypatch.setattr("ocf.controllers.nodegroup.cluster_reader.read_group", read)
     run(scenario())
 
 
