@@ -34,8 +34,17 @@ _FIRST_BACKOFF: Final = timedelta(minutes=15)
 _LONGEST_BACKOFF: Final = timedelta(hours=4)
 _AFTER_PODS: Final = (DrainPhase.DELETE, DrainPhase.DONE)
 _BEFORE_DELETION: Final = (DrainPhase.CORDON, DrainPhase.EVICT, DrainPhase.WAIT)
+_GIVEN_UP: Final = (DrainPhase.UNCORDON, DrainPhase.GAVE_UP)
 # The other rules are about the moment of the decision (see `DrainSteps.blocked`).
-_LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe_to_evict", "do_not_disrupt")
+_LASTING: Final = (
+    "unknown",
+    "local_storage",
+    "system_pods",
+    "min_nodes",
+    "protected",
+    "safe_to_evict",
+    "do_not_disrupt",
+)
 
 
 def begin(status: VPSieNodeStatus, now: datetime) -> VPSieNodeStatus:
@@ -165,7 +174,7 @@ class DrainSteps:
         group = view.groups.get(node.group)
         drain = _to_drain(name, stored)
         cordoned = bool(((manifest or {}).get("spec") or {}).get("unschedulable"))
-        blocked = self.blocked(snapshot, name, group, now)
+        blocked = self.blocked(snapshot, name, group, now, remaining=_remaining(view, snapshot, group))
         if not cordoned and drain.phase in (DrainPhase.EVICT, DrainPhase.WAIT):
             blocked = blocked or _UNCORDONED
         if _is_invalid(group) and not (node.ending or blocked) and drain.phase in _BEFORE_DELETION:
@@ -269,11 +278,22 @@ class DrainSteps:
             return error.message
         return ""
 
-    def blocked(self, snapshot: ClusterSnapshot, name: str, group: GroupObject | None, now: datetime) -> Blocked | None:
+    def blocked(
+        self,
+        snapshot: ClusterSnapshot,
+        name: str,
+        group: GroupObject | None,
+        now: datetime,
+        *,
+        remaining: int | None = None,
+    ) -> Blocked | None:
         """Return the safety rule that keeps a node in a drain, or a node that is not ready.
 
-        The number of nodes, cooldowns and places for pods are about the moment of a decision; evictions heed disruption
-        budgets, and a node that is not ready disrupts its pods already.
+        Cooldowns and places for pods are about the moment of a decision; evictions heed disruption budgets, and a node
+        that is not ready disrupts its pods already.
+
+        Args:
+            remaining: How many nodes the group has without those that leave; None for as many as it must keep.
         """
         node = snapshot.nodes.get(name)
         if node is None or group is None or group.ending:
@@ -285,8 +305,7 @@ class DrainSteps:
             # The lasting rules are about the node and its pods, and hold without a valid spec, too.
             group=_without_spec(group) if group.spec is None else to_group(group, group.spec),
             status=GroupStatus() if group.spec is None else to_group_status(group, group.spec),
-            # As many as never violate the rule about `minNodes`, which was checked when the drain began.
-            remaining=0 if group.spec is None else group.spec.max_nodes,
+            remaining=(0 if group.spec is None else group.spec.max_nodes) if remaining is None else remaining,
             disrupted={},
             move=lambda: None,
             now=now,
@@ -319,6 +338,23 @@ def _to_status(drain: Drain) -> DrainStatus:
         pod=drain.pod,
         waiting_since=drain.waiting_since,
     )
+
+
+def _remaining(view: ClusterView, snapshot: ClusterSnapshot, group: GroupObject | None) -> int | None:
+    """Return how many nodes of a group stay, counted as for the decision to remove one."""
+    wanted = next((each for each in view.desired_groups() if group is not None and each.name == group.name), None)
+    if wanted is None:
+        return None
+    # One whose drain was given up in this reconcile stays.
+    leaving = {
+        node.node_name
+        for node in view.nodes_of(wanted.name)
+        if node.leaving and (node.ending or node.status.drain is None or node.status.drain.phase not in _GIVEN_UP)
+    }
+    stay = (node for node in snapshot.nodes.values() if wanted.claims(node))
+    count = sum(not node.in_flight and node.name not in leaving for node in stay)
+    # A machine that is given up counts for the maximum, and by that for the minimum, until it is gone.
+    return count + (group.spec.min_nodes - wanted.min_nodes if group is not None and group.spec is not None else 0)
 
 
 def _is_invalid(group: GroupObject | None) -> bool:

@@ -15,7 +15,7 @@ from ocf.controllers.nodegroup.objects import GroupObject, NodeObject, read_grou
 from ocf.errors import FieldProblem
 from ocf.nodegroups.snapshot import SnapshotPod
 from ocf.objects import Manifest, ObjectKey, format_time, parse_time
-from tests.controllers.nodegroup.conftest import API, Env, run
+from tests.controllers.nodegroup.conftest import API, GROUP, Env, run
 
 NODE = "VPSieNode"
 
@@ -141,6 +141,45 @@ def test_a_node_that_a_user_protects_in_its_drain_stays(env: Env, *, without_pod
         await env.tick(6)
         assert name in await env.nodes()
         assert not await is_cordoned(env, name)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("without_pods", [False, True])
+def test_a_drain_is_given_up_when_the_minimum_of_its_group_is_raised(env: Env, *, without_pods: bool) -> None:
+    async def scenario() -> None:
+        await (draining_without_pods if without_pods else draining)(env)
+        before = await env.machines()
+        if not without_pods:
+            await env.add_budget(0)
+            await env.tick(3)
+        await env.merge_patch(GROUP, {"spec": {"minNodes": before, "maxNodes": before}}, by="user")
+        await env.tick(2)
+        if not without_pods:
+            await env.allow(5)
+        for _ in range(10):
+            await env.tick()
+            assert (await env.machines(), len(await env.objects(NODE))) == (before, before)
+
+    run(scenario())
+
+
+def test_as_many_drains_are_given_up_as_the_raised_minimum_needs(env: Env) -> None:
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["small"])
+        for number in range(3):
+            await env.add_pod(f"big-{number}", cpu="1900m")
+        await env.tick(5)
+        await env.remove_pods()
+        while "Draining" not in await env.phases():
+            await env.controller.reconcile()
+            env.clock.advance(timedelta(seconds=30))
+        assert await env.phases() == ["Draining"] * 3
+        await env.merge_patch(GROUP, {"spec": {"minNodes": 2}}, by="user")
+        requested = len(env.cloud.requests)
+        await env.tick(6)
+        assert (await env.phases(), await env.machines()) == (["Ready", "Ready"], 2)
+        assert len(env.cloud.requests) == requested
 
     run(scenario())
 
