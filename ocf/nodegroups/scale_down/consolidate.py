@@ -1,5 +1,6 @@
 """Consolidation: replacing nodes by cheaper ones that take their pods."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -263,8 +264,12 @@ class _Search:
         names = tuple(sorted(node.name for node in nodes))
         for packing in found:
             saving = price - packing.price
-            if saving < price * self._share - _ROUNDING:
+            # In parts of the price, which may be tiny. A saving of nothing is none, however small the price is.
+            if not (saving > 0 and saving >= price * (self._share - _ROUNDING)):
                 break
+            added = sorted((new.template.instance_type, new.template.zone) for new in packing.new_nodes)
+            if added == sorted(node.kind for node in nodes):
+                continue
             # Fewer nodes than the group must keep would be filled up again, at the full price.
             if len(nodes) - len(packing.new_nodes) <= self._spare and self._is_possible(nodes, packing.new_nodes):
                 return Replacement(group=self._group.name, nodes=names, new_nodes=packing.new_nodes, saving=saving)
@@ -333,4 +338,6 @@ def _removal(node: Node, snapshot: ClusterSnapshot, group: NodeGroup, status: Gr
 
 
 def _price(node: Node, catalog: Catalog) -> float | None:
-    return catalog.price(*node.kind)
+    """Return the price of a node; None if it is not known, or no node can be cheaper."""
+    price = catalog.price(*node.kind)
+    return price if price is not None and 0 < price < math.inf else None

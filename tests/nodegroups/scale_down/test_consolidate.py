@@ -1,5 +1,6 @@
 """Consolidation: replacements, from the plan until the replaced nodes are gone."""
 
+import math
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -82,6 +83,35 @@ def test_the_replacement_that_saves_most(
     snapshot = ClusterSnapshot.of(nodes=nodes, pods=[pod(f"p{number}", on="n0") for number in range(running)])
     found = planned(snapshot, owner(**parts))
     assert (found and (found.nodes, sorted(new.template.instance_type for new in found.new_nodes))) == expected
+
+
+def priced(factor: float) -> Catalog:
+    """Return the types with their prices multiplied."""
+    found = CATALOG.types.items()
+    return Catalog(
+        {
+            name: replace(kind, offerings=tuple(replace(each, price=each.price * factor) for each in kind.offerings))
+            for name, kind in found
+        }
+    )
+
+
+@pytest.mark.parametrize("wanted", [ALL, ("large",)], ids=["cheaper types", "one type"])
+@pytest.mark.parametrize(
+    ("factor", "replaces"),
+    [
+        pytest.param(1e-9, True, id="tiny"),
+        pytest.param(1e9, True, id="huge"),
+        pytest.param(0.0, False, id="none"),
+        pytest.param(-1.0, False, id="negative"),
+        pytest.param(math.nan, False, id="not a number"),
+        pytest.param(math.inf, False, id="infinite"),
+    ],
+)
+def test_a_saving_is_a_part_of_the_price(factor: float, wanted: tuple[str, ...], *, replaces: bool) -> None:
+    snapshot = ClusterSnapshot.of(nodes=[typed("n0", "large")], pods=[pod(f"p{each}", on="n0") for each in range(3)])
+    found = planned(snapshot, owner(instance_types=wanted), catalog=priced(factor))
+    assert (found is not None) is (replaces and wanted == ALL)
 
 
 def test_a_node_in_one_zone_is_replaced_by_one_in_one_zone() -> None:
