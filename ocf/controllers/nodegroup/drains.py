@@ -32,6 +32,8 @@ _UNCORDONED: Final = Blocked("uncordoned", "the node was made schedulable again,
 # A drain that fails costs evictions and time; most of its causes (a budget, a pod that never ends) last for hours.
 _FIRST_BACKOFF: Final = timedelta(minutes=15)
 _LONGEST_BACKOFF: Final = timedelta(hours=4)
+# Each replacement that fails costs a machine for as long as its drain took.
+_REPLACED_LATER: Final = timedelta(hours=1)
 _AFTER_PODS: Final = (DrainPhase.DELETE, DrainPhase.DONE)
 _BEFORE_DELETION: Final = (DrainPhase.CORDON, DrainPhase.EVICT, DrainPhase.WAIT)
 _GIVEN_UP: Final = (DrainPhase.UNCORDON, DrainPhase.GAVE_UP)
@@ -103,12 +105,12 @@ def drain_backoff_rule(view: ClusterView, now: datetime) -> SafetyRule:
         name: found
         for name, node in view.node_names.items()
         # One that is longer than any was written with another clock.
-        if (found := node.status.drain_backoff) is not None and timedelta(0) < found.until - now <= _LONGEST_BACKOFF
+        if (found := node.status.drain_backoff) is not None and -_REPLACED_LATER < found.until - now <= _LONGEST_BACKOFF
     }
 
     def check(removal: Removal) -> Blocked | None:
         found = kept.get(removal.node.name)
-        if found is None:
+        if found is None or now >= found.until + (_REPLACED_LATER if removal.replaced else timedelta(0)):
             return None
         count = "its drain was" if found.failures == 1 else f"{found.failures} drains were"
         text = f"{count} given up, and the next one begins after {format_time(found.until)}: {found.message}"

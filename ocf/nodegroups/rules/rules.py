@@ -60,6 +60,7 @@ class Removal:
         disrupted: How many pods of each disruption budget are being evicted in this reconcile, by its key.
         move: Place the pods on the other nodes, and return why that fails; the places are kept if it does not.
         now: The time of the reconcile.
+        replaced: Whether nodes are bought to replace it before it goes.
     """
 
     snapshot: ClusterSnapshot
@@ -71,6 +72,7 @@ class Removal:
     disrupted: Mapping[str, int]
     move: Callable[[], Blocked | None]
     now: datetime
+    replaced: bool = False
 
 
 class SafetyRule(NamedTuple):

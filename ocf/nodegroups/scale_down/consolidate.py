@@ -334,6 +334,7 @@ def _removal(node: Node, snapshot: ClusterSnapshot, group: NodeGroup, status: Gr
         disrupted={},
         move=lambda: None,
         now=now,
+        replaced=True,
     )
 
 
