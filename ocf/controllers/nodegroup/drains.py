@@ -34,6 +34,7 @@ _FIRST_BACKOFF: Final = timedelta(minutes=15)
 _LONGEST_BACKOFF: Final = timedelta(hours=4)
 # Each replacement that fails costs a machine for as long as its drain took.
 _REPLACED_LATER: Final = timedelta(hours=1)
+_MOST_FAILURES: Final = 2**31 - 1
 _AFTER_PODS: Final = (DrainPhase.DELETE, DrainPhase.DONE)
 _BEFORE_DELETION: Final = (DrainPhase.CORDON, DrainPhase.EVICT, DrainPhase.WAIT)
 _GIVEN_UP: Final = (DrainPhase.UNCORDON, DrainPhase.GAVE_UP)
@@ -133,7 +134,8 @@ def _backed_off(before: DrainBackoff | None, message: str, now: datetime) -> Dra
     """Return the backoff after a drain was given up."""
     # One that was given up long ago had another cause.
     recent = before is not None and now - min(before.until, now) < _LONGEST_BACKOFF
-    failures = before.failures + 1 if before is not None and recent else 1
+    # A stored number may be the largest that the definition allows.
+    failures = min(before.failures + 1, _MOST_FAILURES) if before is not None and recent else 1
     # Limited before the multiplication, which overflows beyond some dozens of failures.
     wait = min(_FIRST_BACKOFF * 2 ** min(failures - 1, 10), _LONGEST_BACKOFF)
     return DrainBackoff(failures=failures, until=now + wait, message=shortened(message))

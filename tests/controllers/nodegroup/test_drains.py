@@ -294,6 +294,7 @@ def test_a_node_whose_drain_fails_is_drained_ever_more_rarely(env: Env, *, resta
         pytest.param(1, timedelta(hours=1), 2, timedelta(minutes=30), id="doubled"),
         pytest.param(9, timedelta(hours=3), 10, timedelta(hours=4), id="at most four hours"),
         pytest.param(10**6, timedelta(hours=3), 10**6 + 1, timedelta(hours=4), id="very often"),
+        pytest.param(2**31 - 1, timedelta(0), 2**31 - 1, timedelta(hours=4), id="as often as can be stored"),
         pytest.param(9, timedelta(hours=5), 1, timedelta(minutes=15), id="long ago"),
     ],
 )
