@@ -61,7 +61,16 @@ class PacedProvider:
         try:
             return await send()
         except ProviderUnavailableError as error:
+            # What is asked for also sets the time of the next reconcile: the bounds hold for whoever reads the error.
+            error.retry_after = _bounded(error.retry_after)
             if error.retry_after:
-                self._until = now + min(timedelta(seconds=error.retry_after), _LONGEST)
+                self._until = now + timedelta(seconds=error.retry_after)
                 self._cause = str(error)
             raise
+
+
+def _bounded(seconds: float | None) -> float | None:
+    """Return a wait that can be kept: an hour at most, and 0 for what is no time to come, such as NaN."""
+    if seconds is None:
+        return None
+    return min(seconds, _LONGEST.total_seconds()) if seconds > 0 else 0.0

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 
@@ -73,6 +73,36 @@ def test_the_longest_wait_is_an_hour_also_after_the_clock_was_set_back() -> None
         await paced.list()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"),
+    [
+        pytest.param(1e15, timedelta(hours=1), id="longer than a time can be"),
+        pytest.param(86400.0, timedelta(hours=1), id="a day"),
+        pytest.param(float("inf"), timedelta(hours=1), id="infinite"),
+        pytest.param(float("nan"), timedelta(seconds=10), id="not a number"),
+        pytest.param(-5.0, timedelta(seconds=10), id="negative"),
+        pytest.param(float("-inf"), timedelta(seconds=10), id="before all times"),
+        pytest.param(90.0, timedelta(seconds=90), id="usual"),
+    ],
+)
+def test_whatever_wait_a_provider_asks_for_the_next_reconcile_comes_within_an_hour(
+    env: Env, monkeypatch: pytest.MonkeyPatch, asked: float, waited: timedelta
+) -> None:
+    async def fail() -> NoReturn:
+        raise ProviderUnavailableError("too many requests", retry_after=asked)
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["small"], minNodes=1)
+        with monkeypatch.context() as patches:
+            patches.setattr(env.provider, "list", fail)
+            assert await env.controller.reconcile() == waited
+        env.clock.advance(waited)
+        await env.tick(2)
+        assert await env.machines() == 1
+
+    run(scenario())
 
 
 # https://github.com/drone/autoscaler/pull/115, https://github.com/kubernetes/autoscaler/issues/3135
