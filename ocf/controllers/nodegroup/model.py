@@ -4,13 +4,13 @@ Where the API server checks a rule with CEL, the model checks it too, so that an
 existed is reported instead of used.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
-from ocf.objects import format_time
+from ocf.objects import Quantity, format_time
 from ocf.objects.durations import parse_duration
 from ocf.objects.manifest import PREFIX
 from ocf.runtime.crds import ListMap, ListSet, ValidationRule, rules
@@ -212,6 +212,26 @@ Time = Annotated[datetime, PlainSerializer(format_time), WithJsonSchema({"type":
 """A time with a precision of seconds."""
 
 
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+
+
+def _calculable(at: datetime) -> datetime:
+    if at.tzinfo is None or not _EARLIEST <= at < _LATEST:
+        raise ValueError("must be a time with a time zone, from the year 1970 to 8999")
+    return at
+
+
+def _measurable(text: str) -> str:
+    Quantity.parse(text)
+    return text
+
+
+# Decisions add durations to these times, and compare them.
+_SteeringTime = Annotated[Time, AfterValidator(_calculable)]
+_Amount = Annotated[str, AfterValidator(_measurable)]
+
+
 class Condition(Section):
     """A condition, as `metav1.Condition`."""
 
@@ -235,7 +255,7 @@ class InstanceTypeBackoff(Section):
     """An instance type that the provider has refused."""
 
     instance_type: str = Field(description="Name of the instance type.")
-    until: Time = Field(description="When it is requested again.")
+    until: _SteeringTime = Field(description="When it is requested again.")
     failures: Count = Field(default=1, description="How many times in a row it was refused.")
     message: str = Field(default="", description="What the provider answered.")
 
@@ -244,24 +264,24 @@ class UnneededNode(Section):
     """A node that is underutilized."""
 
     name: str = Field(description="Name of the node.")
-    since: Time = Field(description="Since when it is underutilized without interruption.")
+    since: _SteeringTime = Field(description="Since when it is underutilized without interruption.")
 
 
 class TypeGapStatus(Section):
     """What nodes of an instance type lack of what the type promises."""
 
     instance_type: str = Field(description="Name of the instance type.")
-    resources: dict[str, str] | None = Field(default=None, description="What pods can request, where it is less.")
+    resources: dict[str, _Amount] | None = Field(default=None, description="What pods can request, where it is less.")
     labels: dict[str, str] | None = Field(default=None, description="Labels that nodes lack.")
     taints: list[str] | None = Field(
         default=None, description="Taints that nodes have beyond those of the group, as key=value:effect."
     )
-    overhead: dict[str, str] | None = Field(
+    overhead: dict[str, _Amount] | None = Field(
         default=None, description="What pods of each node use beyond the templates of DaemonSets."
     )
     pod: str = Field(default="", description="A pod for which no node of the type is added because of it, if any.")
     failures: Count = Field(default=1, description="How many times in a row new nodes were not as promised.")
-    until: Time | None = Field(default=None, description="Until when this counts, once there is no such node.")
+    until: _SteeringTime | None = Field(default=None, description="Until when this counts, once there is no such node.")
 
 
 class NodeGroupStatus(Section):
@@ -270,9 +290,9 @@ class NodeGroupStatus(Section):
     current_nodes: Count = Field(default=0, description="Nodes of the group, those that have not joined yet included.")
     desired_nodes: Count = Field(default=0, description="How many nodes the group should have.")
     ready_nodes: Count = Field(default=0, description="Nodes that are ready.")
-    last_scale_time: Time | None = Field(default=None, description="When a node was last added or removed.")
-    last_scale_up_time: Time | None = Field(default=None, description="When a node was last added.")
-    last_scale_down_time: Time | None = Field(default=None, description="When a node was last removed.")
+    last_scale_time: _SteeringTime | None = Field(default=None, description="When a node was last added or removed.")
+    last_scale_up_time: _SteeringTime | None = Field(default=None, description="When a node was last added.")
+    last_scale_down_time: _SteeringTime | None = Field(default=None, description="When a node was last removed.")
     last_decision: str = Field(default="", description="What was decided last, and why.")
     unneeded: Annotated[list[UnneededNode], ListMap("name")] | None = None
     replaced: list[str] | None = Field(default=None, description="The nodes that cheaper ones are to replace.")

@@ -1,6 +1,7 @@
 """Objects of kind NodeGroup and VPSieNode: what they are called, and how they are read."""
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -37,6 +38,7 @@ FINALIZER: Final = f"{GROUP}/finalizer"
 MEMBER_LABEL: Final = f"{GROUP}/node-group"
 """The label of Nodes whose value, `member_value`, names their group."""
 
+_log: Final = logging.getLogger(__name__)
 _LONGEST_LABEL: Final = 63
 # With the digest, a name stays within the 63 characters of a label and of host names.
 _LONGEST_PREFIX: Final = 40
@@ -201,10 +203,36 @@ def read_group(manifest: Manifest) -> GroupObject:
         >>> group.spec, str(group.problems[0])
         (None, 'spec: minNodes must not be above maxNodes, got 3 and 2')
     """
-    # A status that cannot be read counts as empty: it is written anew, while the user has to correct the spec.
     spec, problems = _read(NodeGroupSpec, manifest, "spec")
-    status, _ = _read(NodeGroupStatus, manifest, "status")
-    return GroupObject(manifest=manifest, spec=spec, status=status or NodeGroupStatus(), problems=problems)
+    return GroupObject(manifest=manifest, spec=spec, status=_read_status(manifest), problems=problems)
+
+
+def _read_status(manifest: Manifest) -> NodeGroupStatus:
+    """Return the status of a group without the fields and list items that cannot be read, which are logged."""
+    # A user corrects a spec, but nobody a status: the rest of it still steers scaling.
+    value: Any = manifest.get("status")
+    try:
+        return NodeGroupStatus.model_validate({} if value is None else value)
+    except ValidationError as error:
+        wrong = {each["loc"][:2] or ("",) for each in error.errors()}
+    _, problems = _read(NodeGroupStatus, manifest, "status")
+    metadata = manifest["metadata"]
+    _log.warning(
+        "NodeGroup %s/%s: what cannot be read of the status is left out: %s",
+        metadata.get("namespace", ""),
+        metadata.get("name", ""),
+        "; ".join(map(str, problems)),
+    )
+    kept = {}
+    for name, part in value.items() if isinstance(value, dict) else ():
+        if isinstance(part, list) and (name,) not in wrong:
+            kept[name] = [each for number, each in enumerate(part) if (name, number) not in wrong] or None
+        elif all(where[0] != name for where in wrong):
+            kept[name] = part
+    try:
+        return NodeGroupStatus.model_validate(kept)
+    except ValidationError:
+        return NodeGroupStatus()
 
 
 def read_node(manifest: Manifest) -> NodeObject:

@@ -394,6 +394,30 @@ def test_nodes_that_the_controller_did_not_create_are_never_removed(env: Env) ->
     run(scenario())
 
 
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"typeGaps": [{"instanceType": "small", "resources": {"cpu": "lots"}}]}, id="no quantity"),
+        pytest.param({"backoffs": [{"instanceType": "small", "until": "0001-01-01T00:00:00Z"}]}, id="year 1"),
+        pytest.param({"lastScaleUpTime": "9999-12-31T23:59:59Z"}, id="year 9999"),
+    ],
+)
+def test_a_status_that_cannot_be_read_stops_no_group(
+    env: Env, caplog: pytest.LogCaptureFixture, status: dict[str, Any]
+) -> None:
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["small"], scaleUpCooldown="1m")
+        await env.add_group("other", offeringIDs=["large"])
+        await env.patch_status(GROUP, status, by="user")
+        await env.add_pod("web-0", cpu="7")
+        await env.add_pod("web-1", cpu="1500m")
+        await env.tick(8)
+        assert await env.waiting() == []
+        assert len([text for text in caplog.messages if "is left out" in text]) == 1
+
+    run(scenario())
+
+
 def test_a_machine_without_object_is_reported_then_deleted(env: Env) -> None:
     async def scenario() -> None:
         await env.set_up()

@@ -92,6 +92,46 @@ def test_a_spec_that_is_not_valid_is_a_problem_with_its_path(spec: Any, problem:
     assert problem in "; ".join(map(str, found.problems))
 
 
+GAP: Final = {"instanceType": "large", "resources": {"cpu": "1800m"}}
+BACKOFF: Final = {"instanceType": "large", "until": "2026-01-01T12:30:00Z"}
+
+
+def test_a_list_with_two_items_for_one_type_is_left_out_as_a_whole() -> None:
+    assert group(typeGaps=[GAP, GAP], backoffs=[BACKOFF]).status == group(backoffs=[BACKOFF]).status
+
+
+@pytest.mark.parametrize(
+    ("odd", "problem"),
+    [
+        pytest.param({"typeGaps": [{**GAP, "resources": {"cpu": "lots"}}]}, "typeGaps[0].resources", id="gap"),
+        pytest.param({"typeGaps": [{**GAP, "overhead": {"memory": "much"}}]}, "typeGaps[0].overhead", id="overhead"),
+        pytest.param({"backoffs": [{**BACKOFF, "until": "0001-01-01T00:00:00Z"}]}, "backoffs[0].until", id="year 1"),
+        pytest.param({"backoffs": [{**BACKOFF, "until": "9999-12-31T23:59:59Z"}]}, "backoffs[0].until", id="year 9999"),
+        pytest.param({"backoffs": [{**BACKOFF, "until": "2026-01-01T12:30:00"}]}, "backoffs[0].until", id="no zone"),
+        pytest.param({"lastScaleUpTime": "9999-12-31T23:59:59Z"}, "lastScaleUpTime", id="last scale-up"),
+        pytest.param({"lastScaleDownTime": "soon"}, "lastScaleDownTime", id="last scale-down"),
+        pytest.param({"unneeded": "n1"}, "unneeded", id="not a list"),
+        pytest.param({"conditions": [{"type": "Ready"}]}, "conditions[0]", id="condition"),
+        pytest.param({"currentNodes": "many"}, "currentNodes", id="not a number"),
+    ],
+)
+def test_the_rest_of_a_status_counts_and_what_cannot_be_read_is_logged(
+    caplog: pytest.LogCaptureFixture, odd: dict[str, Any], problem: str
+) -> None:
+    good: dict[str, Any] = {"typeGaps": [GAP], "backoffs": [BACKOFF], "replaced": ["n1"]}
+    mixed = {name: [*part, *good.get(name, ())] if isinstance(part, list) else part for name, part in odd.items()}
+    found = group(**{**good, **mixed})
+    assert found.status == group(**good).status
+    (text,) = caplog.messages
+    assert f"NodeGroup default/workers: what cannot be read of the status is left out: status.{problem}" in text
+    assert found.spec is not None
+    to_group_status(found, found.spec)
+
+
+def test_a_status_that_is_no_mapping_counts_as_empty() -> None:
+    assert read_group({"metadata": {"name": "workers"}, "spec": SPEC, "status": "text"}).status == NodeGroupStatus()
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
