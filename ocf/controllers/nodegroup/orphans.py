@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from pydantic import ValidationError
+
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.carry_out import member_manifest
 from ocf.controllers.nodegroup.node_model import VPSieNodeSpec
@@ -12,9 +14,10 @@ from ocf.controllers.nodegroup.objects import GroupObject, read_node
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, store_node_status
-from ocf.errors import AlreadyExistsError, ProviderError
+from ocf.errors import AlreadyExistsError, ApiError, ProviderError
 from ocf.nodegroups import Machine, MachineState, Provider
 from ocf.nodegroups.snapshot import RejectedObject
+from ocf.objects.model_errors import problems_of
 
 __all__ = ["Orphans"]
 
@@ -61,23 +64,33 @@ class Orphans:
 
     async def _settle(self, view: ClusterView, machine: Machine, now: datetime) -> None:
         group = _group_of(view, machine.name)
-        if {machine.name, machine.node_name} & set(_nodes_in_use(view)):
-            if group is not None and not group.ending and machine.instance_type:
-                await self._adopt(group, machine, now)
-            return
         try:
-            await self._provider.delete(machine)
-        except ProviderError as error:
-            # Once for as long as it fails in the same way.
-            if self._reported.get(machine.name) != str(error):
-                self._reporter.event(group, "OrphanedMachine", f"machine {machine.name}: {error}")
-            self._reported[machine.name] = str(error)
+            if not {machine.name, machine.node_name} & set(_nodes_in_use(view)):
+                await self._provider.delete(machine)
+            elif group is not None and not group.ending and machine.instance_type:
+                await self._adopt(group, machine, now)
+        except (ProviderError, ApiError) as error:
+            self._fail(group, machine, str(error))
+
+    def _fail(self, group: GroupObject | None, machine: Machine, problem: str) -> None:
+        """Report a failure, once for as long as it is the same."""
+        if self._reported.get(machine.name) != problem:
+            self._reporter.event(group, "OrphanedMachine", f"machine {machine.name}: {problem}")
+        self._reported[machine.name] = problem
 
     async def _adopt(self, group: GroupObject, machine: Machine, now: datetime) -> None:
         """Create the object of a machine, as if it had just booted."""
         zone = machine.zone or (group.spec.datacenter_id if group.spec is not None else "")
         names = {"nodeGroupName": group.key.name, "instanceType": machine.instance_type, "datacenterID": zone}
-        manifest = member_manifest(group, VPSieNodeSpec.model_validate(names), machine.name)
+        try:
+            spec = VPSieNodeSpec.model_validate(names)
+        except ValidationError as error:
+            # A machine of a type or in a zone that no group could name.
+            found = problems_of(error.errors(), names, VPSieNodeSpec)
+            problems = "; ".join(f"spec.{each}" for each in found)
+            self._fail(group, machine, f"pods run on its node, but no VPSieNode can be created for it: {problems}")
+            return
+        manifest = member_manifest(group, spec, machine.name)
         try:
             node = read_node(await self._cluster.create(manifest, field_manager=FIELD_MANAGER))
         except AlreadyExistsError:

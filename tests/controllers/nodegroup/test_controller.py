@@ -461,6 +461,39 @@ def test_a_machine_without_object_belongs_to_its_group_again_while_pods_run_on_i
 
 
 @pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        pytest.param({"instance_type": "c5.large"}, "instanceType", id="type"),
+        pytest.param({"zone": "fra.1"}, "datacenterID", id="zone"),
+        pytest.param({"instance_type": "s" * 200}, "instanceType", id="long type"),
+    ],
+)
+def test_a_machine_without_object_that_no_object_can_describe_is_reported_once_and_alone(
+    env: Env, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], field: str
+) -> None:
+    async def scenario() -> None:
+        await env.set_up()
+        for name in ("workers-0123456789", "workers-1123456789"):
+            await env.provider.create(MachineRequest(name, "workers", "small", "fra"))
+        env.clock.advance(timedelta(minutes=1))
+        await env.provider.register_nodes(env.cluster)
+        await env.add_pod(nodeName="workers-0123456789")
+        listed = env.provider.list
+
+        async def changed() -> Sequence[Machine]:
+            return [replace(each, **changes) if each.name == "workers-0123456789" else each for each in await listed()]
+
+        monkeypatch.setattr(env.provider, "list", changed)
+        await env.tick(6)
+        assert [each.name for each in await listed()] == ["workers-0123456789"]
+        notes = [each.note for each in env.events.all if "no VPSieNode can be created for it" in each.note]
+        assert len(notes) == 1
+        assert f"spec.{field}: " in notes[0]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
     ("spec", "text"),
     [
         pytest.param({"minNodes": 9}, "spec: minNodes must not be above maxNodes, got 9 and 5", id="bounds"),
