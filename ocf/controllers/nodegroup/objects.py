@@ -23,6 +23,7 @@ __all__ = [
     "GroupObject",
     "NodeObject",
     "member_value",
+    "name_prefix",
     "node_name",
     "read_group",
     "read_node",
@@ -191,7 +192,16 @@ def member_value(namespace: str, name: str) -> str:
 
 def node_name(group: GroupObject, now: datetime, number: int) -> str:
     """Return the name of a new node; the same for the same reconcile, and never used again."""
-    return f"{group.key.name[:_LONGEST_PREFIX].rstrip('-.')}-{_digest(f'{group.uid}/{now.isoformat()}/{number}')}"
+    return f"{name_prefix(group.key.name)}-{_digest(f'{group.uid}/{now.isoformat()}/{number}')}"
+
+
+def name_prefix(group: str) -> str:
+    """Return what the names of all nodes of a group begin with, before the last hyphen.
+
+    Args:
+        group: The name of the group, without its namespace.
+    """
+    return group[:_LONGEST_PREFIX].rstrip("-.")
 
 
 def read_group(manifest: Manifest) -> GroupObject:

@@ -1,7 +1,7 @@
 """Machines that belong to no object: left behind when finalizers were removed by force."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -10,13 +10,14 @@ from pydantic import ValidationError
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.carry_out import member_manifest
 from ocf.controllers.nodegroup.node_model import VPSieNodeSpec
-from ocf.controllers.nodegroup.objects import GroupObject, read_node
+from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, name_prefix, read_node
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, store_node_status
 from ocf.errors import AlreadyExistsError, ApiError, ProviderError
 from ocf.nodegroups import Machine, MachineState, Provider
 from ocf.nodegroups.snapshot import RejectedObject
+from ocf.objects import Manifest
 from ocf.objects.model_errors import problems_of
 
 __all__ = ["Orphans"]
@@ -27,7 +28,8 @@ _NAMED: Final = re.compile(r"(.+)-[0-9a-f]{10}")
 class Orphans:
     """Deletes or adopts machines that belong to no object.
 
-    Such a machine has a name that this controller gives, and no object had that name in two reconciles. If pods other
+    Such a machine has a name that this controller gives to machines of a group that exists, or existed since the start
+    of the process, or its Node has the label of a group; and no object had that name in two reconciles. If pods other
     than those of DaemonSets are bound to its Node, they may still be needed: its group gets an object for it, so that
     it counts, and is removed by the rules of scale-down. Otherwise it is deleted. It needs a provider that keeps names.
     """
@@ -37,30 +39,38 @@ class Orphans:
         self._provider = provider
         self._reporter = reporter
         self._suspects: frozenset[str] = frozenset()
+        self._foreign: frozenset[str] = frozenset()
+        self._groups: set[str] = set()
         self._reported: dict[str, str] = {}
 
     async def check(self, view: ClusterView, machines: Sequence[Machine], now: datetime) -> None:
         """Look for machines without object."""
         if not self._provider.keeps_names:
             return
+        self._groups |= {name_prefix(each.key.name) for each in view.groups.values()}
+        self._groups |= {
+            name_prefix(each.spec.node_group_name) for each in view.nodes.values() if each.spec is not None
+        }
         known = {node.name for node in view.nodes.values()}
-        found = {each.name: each for each in machines if self._is_orphan(each, known)}
+        named = {each.name: each for each in machines if _is_named(each) and each.name not in known}
+        found = {name: each for name, each in named.items() if self._is_ours(view, each)}
         # In the second reconcile: the cache may not have the object yet that another leader created.
         for name in sorted(self._suspects & found.keys()):
             await self._settle(view, found[name], now)
         for name in sorted(found.keys() - self._suspects):
             note = f"machine {name} belongs to no VPSieNode"
             self._reporter.event(_group_of(view, name), "OrphanedMachine", note)
-        self._suspects = frozenset(found)
+        for name in sorted(named.keys() - found.keys() - self._foreign):
+            note = f"machine {name} is left alone: it belongs to no VPSieNode, and to no NodeGroup that is known"
+            self._reporter.event(None, "OrphanedMachine", note)
+        self._suspects, self._foreign = frozenset(found), frozenset(named.keys() - found.keys())
         self._reported = {name: error for name, error in self._reported.items() if name in found}
 
-    @staticmethod
-    def _is_orphan(machine: Machine, known: set[str]) -> bool:
-        return (
-            machine.state is not MachineState.DELETING
-            and machine.name not in known
-            and _NAMED.fullmatch(machine.name) is not None
-        )
+    def _is_ours(self, view: ClusterView, machine: Machine) -> bool:
+        """Return whether more than the form of its name says that this controller created a machine."""
+        # A user's backup may be called backup-2026010112, and what another cluster created has a group there.
+        node = view.index.by_name.get(machine.node_name or machine.name)
+        return _prefix(machine.name) in self._groups or (node is not None and MEMBER_LABEL in _labels(node))
 
     async def _settle(self, view: ClusterView, machine: Machine, now: datetime) -> None:
         group = _group_of(view, machine.name)
@@ -112,6 +122,20 @@ def _nodes_in_use(view: ClusterView) -> Iterator[str]:
 
 def _group_of(view: ClusterView, name: str) -> GroupObject | None:
     """Return the group whose name a machine has; None if it is not clear which."""
-    named = _NAMED.fullmatch(name)
-    found = [each for each in view.groups.values() if named is not None and each.key.name == named.group(1)]
+    found = [each for each in view.groups.values() if name_prefix(each.key.name) == _prefix(name)]
     return found[0] if len(found) == 1 else None
+
+
+def _is_named(machine: Machine) -> bool:
+    """Return whether a machine has a name of the form that this controller gives, and is not being deleted."""
+    return machine.state is not MachineState.DELETING and bool(_prefix(machine.name))
+
+
+def _prefix(name: str) -> str:
+    """Return what the name of a machine begins with, as `name_prefix`; empty if it is not a name of this controller."""
+    named = _NAMED.fullmatch(name)
+    return named.group(1) if named is not None else ""
+
+
+def _labels(node: Manifest) -> Mapping[str, object]:
+    return node["metadata"].get("labels") or {}

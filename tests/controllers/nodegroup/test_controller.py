@@ -460,6 +460,56 @@ def test_a_machine_without_object_belongs_to_its_group_again_while_pods_run_on_i
     run(scenario())
 
 
+def test_a_machine_that_only_its_name_suggests_is_logged_once_and_left_alone(
+    env: Env, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        await env.set_up()
+        for name in ("backup-2026010112", "work-0123456789", "workers-gpu-0123456789"):
+            await env.provider.create(MachineRequest(name, "", "small", "fra"))
+        await env.tick(6)
+        assert await env.machines() == 3
+        assert env.events.all == []
+        assert len([text for text in caplog.messages if "backup-2026010112 is left alone" in text]) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("how", ["in the same process", "by the label of its Node"])
+def test_a_machine_of_a_group_that_is_gone_is_deleted(env: Env, how: str) -> None:
+    """As after its finalizers and those of its nodes were removed by force."""
+
+    async def scenario() -> None:
+        await env.set_up(minNodes=1)
+        await env.tick(4)
+        (node,) = await env.objects("VPSieNode")
+        for key in (ObjectKey.of(node), GROUP):
+            await env.merge_patch(key, {"metadata": {"finalizers": None}}, by="user")
+            await env.cluster.delete(key)
+        if how == "by the label of its Node":
+            env.restart()
+        await env.tick(3)
+        assert await env.machines() == 0
+
+    run(scenario())
+
+
+def test_a_machine_without_object_belongs_to_its_group_however_long_the_name_of_that_is(env: Env) -> None:
+    async def scenario() -> None:
+        await env.set_up()
+        await env.cluster.delete(GROUP)
+        await env.add_group("w" * 63, offeringIDs=["small"])
+        await env.add_pod(cpu="900m")
+        await env.tick(6)
+        (node,) = await env.objects("VPSieNode")
+        await env.merge_patch(ObjectKey.of(node), {"metadata": {"finalizers": None}}, by="user")
+        await env.cluster.delete(ObjectKey.of(node))
+        await env.tick(6)
+        assert [each["metadata"]["name"] for each in await env.objects("VPSieNode")] == [node["metadata"]["name"]]
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
