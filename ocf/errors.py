@@ -274,7 +274,22 @@ class ProviderError(OcfError):
 
 
 class ProviderUnavailableError(ProviderError):
-    """The provider did not answer, or failed temporarily: what was asked may or may not have been done."""
+    """The provider did not answer, or failed temporarily: what was asked may or may not have been done.
+
+    Args:
+        message: The problem, with the machine or instance type and the message of the provider.
+        retry_after: Seconds that the provider asks the caller to wait, or None.
+        had_no_effect: Whether it is certain that nothing was done, as after HTTP 429. A wait alone does not say so: a
+            gateway may answer 503 or 504 with `Retry-After` for a request that goes on behind it.
+
+    Example:
+        >>> ProviderUnavailableError("too many requests", retry_after=30, had_no_effect=True).had_no_effect
+        True
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None, had_no_effect: bool = False) -> None:
+        self.had_no_effect = had_no_effect
+        super().__init__(message, retry_after=retry_after)
 
 
 class ProviderRefusedError(ProviderError):

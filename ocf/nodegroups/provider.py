@@ -146,7 +146,8 @@ class Provider(Protocol):
         Raises:
             CapacityExhaustedError: If there is no machine of that type in that zone now.
             ProviderRefusedError: If the request is refused for good.
-            ProviderUnavailableError: If the provider does not answer; the machine may have been created.
+            ProviderUnavailableError: If the provider does not answer; the machine may have been created, unless the
+                error has `had_no_effect`.
         """
         ...
 

@@ -150,7 +150,8 @@ class HostileCloud(SimulatedProvider):
         self.calls.append(call)
         left = timedelta(0) if self._until is None else self._until - self._clock.now()
         if left > timedelta(0):
-            raise ProviderUnavailableError(f"{call}: too many requests", retry_after=left.total_seconds())
+            wait = left.total_seconds()
+            raise ProviderUnavailableError(f"{call}: too many requests", retry_after=wait, had_no_effect=True)
         if call in self.fails_before:
             raise ProviderUnavailableError(f"{call} is not available")
 

@@ -197,8 +197,8 @@ class MachineSteps:
             machine = await self._provider.create(self._request(current, node, retried=retried))
         except ProviderUnavailableError as error:
             self._report_failure(current, node, error)
-            if not self._provider.keeps_names and error.retry_after is not None:
-                # An answer: the request was turned away, and is sent anew.
+            if not self._provider.keeps_names and error.had_no_effect:
+                # No machine can come of it: the request is sent anew.
                 back = {"phase": "Pending", "requested_at": None, "excluded_machines": None}
                 await store_node_status(self._cluster, node, node.status.model_copy(update=back))
             raise

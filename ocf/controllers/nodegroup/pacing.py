@@ -57,7 +57,7 @@ class PacedProvider:
         left = timedelta(0) if self._until is None else self._until - now
         # More is left than was asked for only after the clock was set back.
         if timedelta(0) < left <= _LONGEST:
-            raise ProviderUnavailableError(self._cause, retry_after=left.total_seconds())
+            raise ProviderUnavailableError(self._cause, retry_after=left.total_seconds(), had_no_effect=True)
         try:
             return await send()
         except ProviderUnavailableError as error:

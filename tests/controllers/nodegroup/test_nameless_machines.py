@@ -141,6 +141,49 @@ def test_a_machine_that_is_listed_late_belongs_to_a_request(env: Env, seconds: i
     run(scenario())
 
 
+@pytest.mark.parametrize("wait", [None, 0, 30.0])
+@pytest.mark.parametrize(
+    ("created", "had_no_effect"),
+    [
+        pytest.param(True, False, id="a gateway answers for a request that goes on"),
+        pytest.param(False, True, id="too many requests"),
+        pytest.param(False, False, id="a gateway answers for a request that is lost"),
+    ],
+)
+def test_no_machine_is_left_behind_by_an_answer_with_a_wait(
+    env: Env, monkeypatch: pytest.MonkeyPatch, wait: float | None, *, created: bool, had_no_effect: bool
+) -> None:
+    async def scenario() -> None:
+        cloud = nameless(env)
+        cloud.late = timedelta(minutes=2)
+        send, sent = cloud.create, 0
+
+        async def answer_first(request: MachineRequest) -> Machine:
+            nonlocal sent
+            sent += 1
+            if sent > 1:
+                return await send(request)
+            if created:
+                cloud.lost = 1
+                with pytest.raises(ProviderUnavailableError):
+                    await send(request)
+            raise ProviderUnavailableError("503", retry_after=wait, had_no_effect=had_no_effect)
+
+        monkeypatch.setattr(cloud, "create", answer_first)
+        await env.set_up(offeringIDs=["small"])
+        await env.add_pod(cpu="1500m")
+        await env.tick(3)
+        # Sent anew at once, but only where no machine can come of the first request.
+        assert sent == (2 if had_no_effect else 1)
+        await env.tick(40)
+        assert (await env.waiting(), await env.machines()) == ([], 1)
+        await env.remove_pods()
+        await env.tick(60)
+        assert (await env.machines(), await env.objects("VPSieNode")) == (0, ())
+
+    run(scenario())
+
+
 # https://github.com/paperclipinc/karpenter-provider-hetzner/pull/53
 def test_a_group_that_is_deleted_takes_machines_with_it_that_are_listed_late(env: Env) -> None:
     async def scenario() -> None:

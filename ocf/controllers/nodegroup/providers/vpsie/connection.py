@@ -205,7 +205,12 @@ class VPSieConnection:
             return
         message = _message(answer)
         text = f"{request}: {code}: {message or 'no message'}"
-        raise self._class_of(code, message.lower())(text, retry_after=_retry_after(headers))
+        kind, wait = self._class_of(code, message.lower()), _retry_after(headers)
+        if kind is ProviderUnavailableError:
+            # Any other of these codes may come from a gateway, while the request goes on behind it.
+            refused = code == HTTPStatus.TOO_MANY_REQUESTS
+            raise ProviderUnavailableError(text, retry_after=wait, had_no_effect=refused)
+        raise kind(text, retry_after=wait)
 
     def _class_of(self, code: int, message: str) -> type[ProviderError]:
         # Texts before codes: limits and quotas come with various codes, or none.

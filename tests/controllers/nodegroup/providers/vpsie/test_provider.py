@@ -195,6 +195,11 @@ async def test_an_unreadable_answer_is_not_an_empty_list(env: Env, body: object)
         pytest.param(500, {"message": "oops"}, ProviderUnavailableError, id="500"),
         pytest.param(502, "<html>", ProviderUnavailableError, id="a proxy's page"),
         pytest.param(429, {}, ProviderUnavailableError, id="too many requests"),
+        pytest.param(200, {"error": True, "code": 429}, ProviderUnavailableError, id="too many requests as 200"),
+        pytest.param(503, {}, ProviderUnavailableError, id="503"),
+        pytest.param(504, "<html>", ProviderUnavailableError, id="a gateway gave up"),
+        pytest.param(408, {}, ProviderUnavailableError, id="408"),
+        pytest.param(409, {}, ProviderUnavailableError, id="409"),
         pytest.param(302, "", ProviderRefusedError, id="redirect"),
     ],
 )
@@ -206,6 +211,9 @@ async def test_errors_are_classified(env: Env, status: int, body: object, expect
         await VPSieProvider(connection).create(WORKER)
     await connection.close()
     assert type(raised.value) is expected
+    if isinstance(raised.value, ProviderUnavailableError):
+        code = body.get("code", status) if isinstance(body, dict) else status
+        assert raised.value.had_no_effect is (code == 429)
 
 
 async def test_an_issued_token_is_used_until_five_minutes_before_it_expires(env: Env) -> None:
