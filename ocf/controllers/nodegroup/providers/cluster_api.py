@@ -15,6 +15,7 @@ MachineSets of Cluster API 1.13.6.
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -393,6 +394,9 @@ def _read_type(deployment: Manifest) -> InstanceType:
         raise ProviderRefusedError(f"{where}: {error}") from error
     except ValueError as error:
         raise ProviderRefusedError(f'{where}: {_PRICE} must be a number, got "{annotations[_PRICE]}"') from error
+    # NaN is neither above nor below any price, and a negative one would be preferred to all.
+    if not 0 <= price < math.inf:
+        raise ProviderRefusedError(f'{where}: {_PRICE} must be a finite number from 0 on, got "{annotations[_PRICE]}"')
     if missing := sorted({"cpu", "memory"} - capacity.keys()):
         raise ProviderRefusedError(f"{where}: {_CAPACITY}/{missing[0]} is missing")
     pairs = [each.partition("=") for each in annotations.get(f"{_CAPACITY}/labels", "").split(",") if each]

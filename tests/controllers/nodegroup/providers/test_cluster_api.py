@@ -24,6 +24,8 @@ from tests.controllers.nodegroup.providers.fake_cluster_api import (
     FakeClusterAPI,
 )
 
+PRICE = "autoscaling.ocf.dev/price-per-hour"
+
 
 @pytest.fixture(params=["embedded", "envtest"])
 async def capi(request: pytest.FixtureRequest) -> AsyncIterator[FakeClusterAPI]:
@@ -97,7 +99,13 @@ async def test_a_machine_deployment_is_an_instance_type(capi: FakeClusterAPI) ->
     [
         pytest.param({f"{CAPACITY}/memory": "1G"}, f"{CAPACITY}/cpu is missing", id="no cpu"),
         pytest.param({f"{CAPACITY}/cpu": "many", f"{CAPACITY}/memory": "1G"}, "many", id="not a quantity"),
-        pytest.param({**ANNOTATIONS, "autoscaling.ocf.dev/price-per-hour": "cheap"}, "cheap", id="not a price"),
+        pytest.param({**ANNOTATIONS, PRICE: "cheap"}, "cheap", id="not a price"),
+        *(
+            pytest.param(
+                {**ANNOTATIONS, PRICE: price}, f'{PRICE} must be a finite number from 0 on, got "{price}"', id=price
+            )
+            for price in ("nan", "-5", "-inf", "inf", "1e999")
+        ),
     ],
 )
 # https://github.com/kubernetes/autoscaler/issues/7928, https://github.com/kubernetes/autoscaler/issues/6018
