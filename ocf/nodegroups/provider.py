@@ -79,6 +79,8 @@ class Machine:
         zone: Its zone or datacenter; empty if the provider does not report it.
         created_at: When it was created; None if the provider does not report it.
         problem: Why it failed; empty unless the state is `FAILED`.
+        may_be_foreign: Whether another cluster may have created it. Such a machine is deleted only together with its
+            `VPSieNode`.
     """
 
     id: str
@@ -91,6 +93,7 @@ class Machine:
     zone: str = ""
     created_at: datetime | None = None
     problem: str = ""
+    may_be_foreign: bool = False
 
 
 class IncompleteListError(ProviderError):

@@ -97,7 +97,7 @@ class ProviderChoice:
                 yield lambda where: KwokProvider(where, types)
             case ProviderName.CLUSTER_API:
                 async with self._management() as management:
-                    yield lambda where: self._cluster_api(management or where)
+                    yield lambda where: self._cluster_api(management or where, where)
             case ProviderName.VPSIE:
                 from ocf.controllers.nodegroup.providers.vpsie import VPSieConnection, VPSieProvider, VPSieSettings
 
@@ -129,10 +129,10 @@ class ProviderChoice:
         async with await ApiServerCluster.connect(self.management_kubeconfig) as cluster:
             yield cluster
 
-    def _cluster_api(self, cluster: Cluster) -> Provider:
+    def _cluster_api(self, cluster: Cluster, workload: Cluster) -> Provider:
         from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
 
-        return ClusterAPIProvider(cluster, self.namespace, selector=self.selector)
+        return ClusterAPIProvider(cluster, self.namespace, selector=self.selector, workload=workload)
 
     @property
     def arguments(self) -> list[str]:

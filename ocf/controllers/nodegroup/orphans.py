@@ -69,6 +69,8 @@ class Orphans:
     def _is_ours(self, view: ClusterView, machine: Machine) -> bool:
         """Return whether more than the form of its name says that this controller created a machine."""
         # A user's backup may be called backup-2026010112, and what another cluster created has a group there.
+        if machine.may_be_foreign:
+            return False
         node = view.index.by_name.get(machine.node_name or machine.name)
         return _prefix(machine.name) in self._groups or (node is not None and MEMBER_LABEL in _labels(node))
 

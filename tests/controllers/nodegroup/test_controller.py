@@ -475,6 +475,25 @@ def test_a_machine_that_only_its_name_suggests_is_logged_once_and_left_alone(
     run(scenario())
 
 
+@pytest.mark.parametrize("theirs", [True, False])
+def test_a_machine_that_another_cluster_may_have_created_is_left_alone(
+    env: Env, monkeypatch: pytest.MonkeyPatch, *, theirs: bool
+) -> None:
+    async def scenario() -> None:
+        await env.set_up()
+        await env.provider.create(MachineRequest("workers-0123456789", "workers", "small", "fra"))
+        listed = env.provider.list
+
+        async def marked() -> Sequence[Machine]:
+            return [replace(each, may_be_foreign=theirs) for each in await listed()]
+
+        monkeypatch.setattr(env.provider, "list", marked)
+        await env.tick(6)
+        assert await env.machines() == (1 if theirs else 0)
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("how", ["in the same process", "by the label of its Node"])
 def test_a_machine_of_a_group_that_is_gone_is_deleted(env: Env, how: str) -> None:
     """As after its finalizers and those of its nodes were removed by force."""
@@ -519,7 +538,7 @@ def test_a_machine_without_object_belongs_to_its_group_however_long_the_name_of_
     ],
 )
 def test_a_machine_without_object_that_no_object_can_describe_is_reported_once_and_alone(
-    env: Env, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], field: str
+    env: Env, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], field: str
 ) -> None:
     async def scenario() -> None:
         await env.set_up()

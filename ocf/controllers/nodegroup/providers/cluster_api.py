@@ -67,10 +67,13 @@ class _Record:
     Args:
         requests: Machine of each request, by the name of the request; empty as long as it has none.
         others: Machines that existed before the first request, and belong to no request.
+        cluster: The uid of the Namespace kube-system of the cluster that made the requests; empty in a record of an
+            older release, and before the first request.
     """
 
     requests: Mapping[str, str]
     others: frozenset[str]
+    cluster: str = ""
 
     @classmethod
     def read(cls, deployment: Manifest, machines: Sequence[Manifest]) -> "_Record":
@@ -81,7 +84,7 @@ class _Record:
         try:
             found = json.loads(text)
             requests = {str(name): str(machine) for name, machine in found["requests"].items()}
-            return cls(requests, frozenset(map(str, found["others"])))
+            return cls(requests, frozenset(map(str, found["others"])), str(found.get("cluster", "")))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             # Guessing would give machines to the wrong nodes, and delete them with these.
             where = f"MachineDeployment {_name(deployment)}: metadata.annotations[{_RECORD}]"
@@ -89,7 +92,8 @@ class _Record:
 
     def text(self) -> str:
         """Return the value of the annotation."""
-        return json.dumps({"requests": dict(sorted(self.requests.items())), "others": sorted(self.others)})
+        owner = {"cluster": self.cluster} if self.cluster else {}
+        return json.dumps({"requests": dict(sorted(self.requests.items())), "others": sorted(self.others), **owner})
 
     def with_machines(self, machines: Sequence[Manifest], replicas: int) -> "_Record":
         """Give machines that belong to no request to the requests without one, the oldest first.
@@ -111,7 +115,7 @@ class _Record:
         given = {name: machine for (_, name), machine in zip(waiting, free, strict=False)}
         # The rest is of a rollout, unless a user has raised `replicas`, or a machine of theirs was replaced.
         more = max(0, replicas - len(kept) - len(others & lasting))
-        return _Record({**kept, **given}, others | set(free[len(given) :][:more]))
+        return replace(self, requests={**kept, **given}, others=others | set(free[len(given) :][:more]))
 
 
 _Change: TypeAlias = Callable[[_Record, int], tuple[_Record, int]]
@@ -123,6 +127,8 @@ class ClusterAPIProvider:
 
     Args:
         selector: Label selector of the MachineDeployments; empty for all of the namespace.
+        workload: The cluster that the machines join; None if that is `cluster`. Records of requests name it, so that
+            several clusters can have their machines in one namespace.
     """
 
     def __init__(
@@ -132,11 +138,14 @@ class ClusterAPIProvider:
         *,
         selector: str = "",
         api_version: str = "cluster.x-k8s.io/v1beta2",
+        workload: Cluster | None = None,
     ) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self._selector = selector
         self._api_version = api_version
+        self._workload = workload or cluster
+        self._uid = ""
 
     @property
     def keeps_names(self) -> bool:
@@ -145,7 +154,8 @@ class ClusterAPIProvider:
 
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return one instance type for each MachineDeployment, sorted by name; as `Provider`."""
-        found = [_instance_type(each, await self._machines(_name(each))) for each in await self._deployments()]
+        own = await self._identity()
+        found = [_instance_type(each, await self._machines(_name(each)), own) for each in await self._deployments()]
         return sorted(found, key=lambda each: each.name)
 
     async def create(self, request: MachineRequest) -> Machine:
@@ -155,8 +165,9 @@ class ClusterAPIProvider:
             # Repeated after a lost answer; the record says that `replicas` was raised.
             if request.name in record.requests:
                 return record, replicas
-            return _Record({**record.requests, request.name: ""}, record.others), replicas + 1
+            return replace(record, requests={**record.requests, request.name: ""}, cluster=own), replicas + 1
 
+        own = await self._identity()
         deployment = await self._deployment(request.instance_type)
         reason = _pause(deployment)
         if reason and request.name not in _Record.read(deployment, ()).requests:
@@ -191,9 +202,12 @@ class ClusterAPIProvider:
         """Return all machines, and why those of a MachineDeployment cannot be read, by its name."""
         found: list[Machine] = []
         failed: dict[str, str] = {}
+        own = await self._identity()
         for deployment in await self._deployments():
             try:
-                found += await self._read_one(deployment)
+                # What another cluster has requested is not listed: it belongs to no object here, and would be deleted.
+                if not _foreign(_Record.read(deployment, ()), own):
+                    found += await self._read_one(deployment)
             except ProviderError as error:
                 failed[_name(deployment)] = str(error)
         return found, failed
@@ -208,8 +222,11 @@ class ClusterAPIProvider:
         if len(machines) >= _replicas(deployment) and not _pause(deployment):
             await self._release(machines, {*names, *record.others}, len(waiting))
         return [
-            *(_machine(each, deployment, names.get(_name(each), "")) for each in machines),
-            *(_waiting(name, deployment) for name in waiting),
+            *(
+                replace(_machine(each, deployment, names.get(_name(each), "")), may_be_foreign=not record.cluster)
+                for each in machines
+            ),
+            *(replace(_waiting(name, deployment), may_be_foreign=not record.cluster) for name in waiting),
         ]
 
     async def _release(self, machines: Sequence[Manifest], taken: set[str], number: int) -> None:
@@ -232,6 +249,7 @@ class ClusterAPIProvider:
             raise ProviderUnavailableError("; ".join(failed.values()))
         if known is None:
             return
+        own = await self._identity()
         deployment = await self._deployment(known.instance_type)
         # Lowering `replicas` lets Cluster API choose which Machine to delete, unless one is marked; between several
         # MachineSets it chooses also then.
@@ -247,12 +265,12 @@ class ClusterAPIProvider:
                 if replicas >= len(record.requests) + len(record.others):
                     text = f"the Machine of {known.name} does not exist yet, it cannot be deleted"
                     raise ProviderUnavailableError(text)
-                return _Record(_without(record.requests, known.name), record.others), replicas
+                return replace(record, requests=_without(record.requests, known.name)), replicas
             # Removed from the record already: a repetition after a lost answer must not lower `replicas` twice.
             if known.id not in {*record.requests.values(), *record.others}:
                 return record, replicas
             left = {name: machine for name, machine in record.requests.items() if machine != known.id}
-            return _Record(left, record.others - {known.id}), max(0, replicas - 1)
+            return replace(record, requests=left, others=record.others - {known.id}, cluster=own), max(0, replicas - 1)
 
         await self._change(known.instance_type, remove)
 
@@ -262,9 +280,13 @@ class ClusterAPIProvider:
         async def read() -> Manifest:
             return await self._deployment(name)
 
+        own = await self._identity()
+
         async def write(deployment: Manifest) -> _Record:
             machines = await self._machines(name)
             stored, replicas = _Record.read(deployment, machines), _replicas(deployment)
+            if problem := _foreign(stored, own):
+                raise ProviderRefusedError(f"MachineDeployment {name} {problem}")
             record, wanted = change(stored.with_machines(machines, replicas), replicas)
             if (record, wanted) != (stored, replicas):
                 await self._patch("MachineDeployment", name, _patch_of(deployment, record, wanted))
@@ -276,6 +298,20 @@ class ClusterAPIProvider:
             except ConflictError as error:
                 problem = f"MachineDeployment {name}: {MOST_TRIES} conflicts with other writers in a row"
                 raise ProviderUnavailableError(problem) from error
+
+    async def _identity(self) -> str:
+        """Return the uid of the Namespace kube-system, which every cluster has, and no other one the same."""
+        if not self._uid:
+            # Listed, as the controller lists namespaces anyway, and may not get one.
+            options = ListOptions(field_selector="metadata.name=kube-system")
+            with _provider_errors("Namespaces"):
+                found = (await self._workload.list("v1", "Namespace", options)).items
+            if not found:
+                raise ProviderUnavailableError(
+                    "the cluster has no Namespace kube-system, whose uid names it in records"
+                )
+            self._uid = str(found[0]["metadata"]["uid"])
+        return self._uid
 
     async def _mark(self, name: str) -> None:
         with _provider_errors(f"Machine {name}"):
@@ -369,10 +405,25 @@ def _zone(deployment: Manifest) -> str:
     return str(deployment["spec"]["template"]["spec"].get("failureDomain") or "")
 
 
-def _instance_type(deployment: Manifest, machines: Sequence[Manifest]) -> InstanceType:
+def _foreign(record: _Record, own: str) -> str:
+    """Return that another cluster uses a MachineDeployment; empty if none does.
+
+    Args:
+        own: What names this cluster in records.
+    """
+    if record.cluster in ("", own):
+        return ""
+    return (
+        f"is used by the cluster whose Namespace kube-system has the uid {record.cluster}, this one has {own}:"
+        " leave it out with a label selector"
+    )
+
+
+def _instance_type(deployment: Manifest, machines: Sequence[Manifest], own: str) -> InstanceType:
     try:
         known = _read_type(deployment)
-        return replace(known, problem=_pause(deployment), undeletable=_undeletable(deployment, machines))
+        problem = _foreign(_Record.read(deployment, machines), own) or _pause(deployment)
+        return replace(known, problem=problem, undeletable=_undeletable(deployment, machines))
     except ProviderRefusedError as error:
         # One MachineDeployment without capacities keeps no other from being scaled.
         return InstanceType(_name(deployment), {}, problem=str(error))

@@ -78,6 +78,43 @@ class _Reconciling(InterceptingCluster):
         return patched
 
 
+async def test_what_another_cluster_has_requested_is_neither_listed_nor_used(capi: FakeClusterAPI) -> None:
+    other = ClusterAPIProvider(capi.cluster, capi.namespace, workload=EmbeddedCluster(seed=1))
+    own = provider_of(capi)
+    await capi.define("small")
+    await capi.define("large")
+    await other.create(small("workers-1"))
+    await capi.reconcile("small")
+    (theirs,) = await other.list()
+    assert (theirs.name, theirs.may_be_foreign) == ("workers-1", False)
+    assert await own.list() == []
+    problems = {each.name: each.problem for each in await own.instance_types()}
+    assert problems["large"] == ""
+    assert "leave it out with a label selector" in problems["small"]
+    with pytest.raises(ProviderRefusedError, match="MachineDeployment small is used by the cluster"):
+        await own.create(small("workers-2"))
+    await own.delete(theirs)
+    assert await capi.marked("small") == []
+    assert [each.name for each in await other.list()] == ["workers-1"]
+
+
+async def test_a_record_without_a_cluster_gets_it_with_the_next_request(capi: FakeClusterAPI) -> None:
+    provider = provider_of(capi)
+    await capi.define("small")
+    await capi.change("small", {"spec": {"replicas": 1}})
+    await capi.reconcile("small")
+    (name,) = await capi.names("small")
+    text = json.dumps({"requests": {"workers-1": name}, "others": []})
+    await capi.change("small", {"metadata": {"annotations": {RECORD: text}}})
+    (old,) = await provider.list()
+    assert (old.name, old.may_be_foreign) == ("workers-1", True)
+    await provider.create(small("workers-2"))
+    assert {each.name: each.may_be_foreign for each in await provider.list()} == {
+        "workers-1": False,
+        "workers-2": False,
+    }
+
+
 async def test_a_machine_deployment_is_an_instance_type(capi: FakeClusterAPI) -> None:
     await capi.define("small")
     (found,) = await provider_of(capi).instance_types()
@@ -225,7 +262,9 @@ async def test_the_record_is_one_annotation(capi: FakeClusterAPI) -> None:
     await capi.reconcile("small")
     await provider.list()
     stored = (await capi.deployment("small"))["metadata"]["annotations"][RECORD]
-    assert json.loads(stored) == {"requests": {"pool-1": "small-1"}, "others": []}
+    system = await capi.cluster.get(ObjectKey("v1", "Namespace", "kube-system"))
+    uid = system["metadata"]["uid"]
+    assert json.loads(stored) == {"requests": {"pool-1": "small-1"}, "others": [], "cluster": uid}
 
 
 async def test_a_missing_machine_deployment_is_refused(capi: FakeClusterAPI) -> None:
