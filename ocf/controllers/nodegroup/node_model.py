@@ -1,6 +1,7 @@
 """Model of VPSieNode: one node of a group, from its request to the deletion of its machine."""
 
-from typing import Literal
+from datetime import datetime
+from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
@@ -56,6 +57,20 @@ class DrainBackoff(Section):
     message: str = Field(default="", description="Why the last one was given up.")
 
 
+# Those of drains are bounded where they are used.
+_TIMES: Final = (
+    "requested_at",
+    "accepted_at",
+    "running_at",
+    "joined_at",
+    "ready_at",
+    "unready_since",
+    "unlisted_since",
+    "failed_at",
+    "terminating_at",
+)
+
+
 class VPSieNodeStatus(Section):
     """What has happened to a node so far."""
 
@@ -84,6 +99,11 @@ class VPSieNodeStatus(Section):
     terminating_at: Time | None = Field(default=None, description="When the deletion of its machine began.")
     last_error: str = Field(default="", description="The last failure.")
     observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
+
+    def until(self, now: datetime) -> "VPSieNodeStatus":
+        """Return the status with instants of the future moved to now: a clock was set back, or a user wrote them."""
+        later = {name: now for name in _TIMES if (at := getattr(self, name)) is not None and at > now}
+        return self.model_copy(update=later) if later else self
 
 
 class VPSieNode(BaseModel):

@@ -28,7 +28,7 @@ from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
 from ocf.controllers.nodegroup.reporter import Reporter
-from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
+from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status, store_node_status
 from ocf.errors import ApiError, ProviderError, failure_text
 from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, IncompleteListError, Machine, Provider
 from ocf.nodegroups.scale_down import is_sick
@@ -134,6 +134,9 @@ class Reconciler:
         keeps_names = self._provider.keeps_names
         nodes = list(view.nodes.values())
         for node in nodes:
+            # Stored, so that the time begins to pass.
+            bounded = store_node_status(self._cluster, node, node.status.until(current.now))
+            await self._safely(node.name, bounded, current, group=node.group)
             current.find_node(node, keeps_names=keeps_names)
         snapshot = view.snapshot(self._catalog) if any(map(_is_leaving_or_unready, nodes)) else None
         if snapshot is not None:

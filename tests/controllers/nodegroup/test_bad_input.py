@@ -11,8 +11,9 @@ from ocf.controllers.nodegroup.observation import view_of
 from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.plan_report import plan_json, plan_lines
 from ocf.nodegroups import Catalog
-from ocf.objects import Manifest
-from tests.controllers.nodegroup.conftest import API, SMALL
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing.hostile_cloud import HostileCloud
+from tests.controllers.nodegroup.conftest import API, SMALL, Env, run
 
 NOW: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LABEL: Final = "autoscaling.ocf.dev/node-group"
@@ -172,3 +173,32 @@ def test_a_clock_that_was_set_back_removes_nothing_before_its_time(hours: float)
     objects = [{**group(), "status": {"unneeded": [{"name": "n1", "since": "2026-01-31T10:00:00Z"}]}}, *IDLE[1:], pod()]
     _, plan = planned(objects, NOW + timedelta(hours=hours))
     assert plan.groups["default/workers"].removals == ()
+
+
+@pytest.mark.parametrize("field", ["requestedAt", "readyAt", "unreadySince"])
+def test_times_of_a_node_in_the_future_put_off_nothing_for_ever(field: str) -> None:
+    """As those that are left when a clock was wrong, or that a user has written."""
+
+    async def scenario() -> None:
+        env = Env(cloud=HostileCloud)
+        assert isinstance(env.provider, HostileCloud)
+        if field == "requestedAt":
+            env.provider.joins_after = None
+        await env.set_up(offeringIDs=["small"])
+        await env.add_pod("web-0", cpu="900m")
+        await env.tick(6)
+        (found,) = await env.objects("VPSieNode")
+        if field == "unreadySince":
+            await env.kill_node(found["metadata"]["name"])
+            await env.tick(2)
+        await env.patch_status(ObjectKey.of(found), {field: "2099-01-01T00:00:00Z"}, by="user")
+        if field == "readyAt":
+            await env.remove_pods()
+            await env.add_pod("other-0", cpu="1500m")
+            await env.tick(2)
+            await env.add_pod("web-0", cpu="1900m")
+        before = len(env.cloud.requests)
+        await env.tick(120)
+        assert len(env.cloud.requests) > before
+
+    run(scenario())
