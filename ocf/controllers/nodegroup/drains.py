@@ -65,7 +65,7 @@ def has_to_drain(node: NodeObject, machine: Machine | None, state: NodeState, *,
         waits: Whether the node waits for its pods, see `waits_for_pods`.
     """
     drain = node.status.drain
-    # A status that was restored or written by a user may say that the machine is being deleted: nobody asked for that.
+    # A status that was restored or written by a user may say that the machine is being deleted although it is not.
     running = machine is not None and state is NodeState.READY
     working = node.status.phase in ("Ready", "Draining") or (node.status.phase == "Terminating" and waits and running)
     if not working or (not node.ending and drain is None):
@@ -88,7 +88,7 @@ def waits_for_pods(view: ClusterView, snapshot: ClusterSnapshot, node: NodeObjec
     if name not in view.index.by_name:
         return False
     left = name in snapshot.unknown_nodes or bool(movable_pods(snapshot.pods_on(name)))
-    # Nobody but the API server sets the time of the deletion.
+    # Only the API server sets the time of the deletion.
     over = node.ending and now - _started(node, now) >= _deadline(view.groups.get(node.group))
     return left and not over
 
