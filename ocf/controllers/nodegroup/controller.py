@@ -13,6 +13,7 @@ from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.controllers.nodegroup.cluster_reader import KINDS
 from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
+from ocf.controllers.nodegroup.objects import API_VERSION
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.reconciler import Reconciler
 from ocf.controllers.nodegroup.reporter import Reporter
@@ -29,6 +30,7 @@ _RETRY: Final = timedelta(seconds=1)
 _LONGEST_RETRY: Final = timedelta(minutes=2)
 # A provider without names is asked for one machine after the other, each time within its timeout, which adds up.
 _STUCK: Final = timedelta(minutes=10)
+_OWN_TEXTS: Final = ("conditions", "lastDecision", "lastError")
 
 
 class NodeGroupController:
@@ -231,4 +233,8 @@ def _relevant(manifest: Manifest) -> Manifest:
         ]
         # The kubelet changes the list with every image it pulls.
         status.pop("images", None)
+    elif manifest.get("apiVersion") == API_VERSION:
+        # The controller writes them. With a request id in each error, its writes would make it reconcile each second.
+        for text in _OWN_TEXTS:
+            status.pop(text, None)
     return {**manifest, "metadata": metadata, "status": status}

@@ -15,7 +15,7 @@ from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.repair import boot_timeout
 from ocf.controllers.nodegroup.reporter import Reporter
-from ocf.controllers.nodegroup.texts import shortened
+from ocf.controllers.nodegroup.texts import is_same_problem, shortened
 from ocf.controllers.nodegroup.writes import (
     add_finalizer,
     delete_object,
@@ -119,7 +119,8 @@ class MachineSteps:
             await self._act(current, node, step.action, machine, retried=before.requested_at is not None)
         except ProviderError as error:
             # A machine that is not found is an answer, not a failure.
-            if step.status.last_error != str(error) and not isinstance(error, MachineNotFoundError):
+            known = is_same_problem(step.status.last_error, str(error))
+            if not known and not isinstance(error, MachineNotFoundError):
                 await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
             raise
 

@@ -13,6 +13,7 @@ from ocf.controllers.nodegroup.node_model import VPSieNodeSpec
 from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, name_prefix, read_node
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
+from ocf.controllers.nodegroup.texts import is_same_problem
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, store_node_status
 from ocf.errors import AlreadyExistsError, ApiError, ProviderError
 from ocf.nodegroups import Machine, MachineState, Provider
@@ -86,7 +87,7 @@ class Orphans:
 
     def _fail(self, group: GroupObject | None, machine: Machine, problem: str) -> None:
         """Report a failure, once for as long as it is the same."""
-        if self._reported.get(machine.name) != problem:
+        if not is_same_problem(self._reported.get(machine.name, ""), problem):
             self._reporter.event(group, "OrphanedMachine", f"machine {machine.name}: {problem}")
         self._reported[machine.name] = problem
 

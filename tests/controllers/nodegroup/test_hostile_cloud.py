@@ -1,12 +1,14 @@
 """Node groups on a cloud whose nodes differ from their types; each situation is that of public reports."""
 
+import itertools
 import math
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pytest
 
+from ocf.errors import ProviderUnavailableError
 from ocf.nodegroups import InstanceType, MachineRequest, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity
 from ocf.testing.hostile_cloud import HostileCloud, ListAnswer
@@ -156,6 +158,34 @@ def test_a_machine_without_object_that_cannot_be_deleted_is_reported_once_and_de
         cloud.fails_before = frozenset()
         await env.tick(2)
         assert await env.machines() == 0
+
+    run(scenario())
+
+
+def test_an_error_with_another_request_id_each_time_is_one_event_and_one_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env, cloud = hostile()
+    numbers = itertools.count()
+
+    async def fail(_: object) -> NoReturn:
+        raise ProviderUnavailableError(f"the service is down (request-id {next(numbers)})")
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"], minNodes=1)
+        await env.tick(4)
+        await cloud.create(MachineRequest("workers-0123456789", "workers", "rich", "fra"))
+        for call in ("create", "delete"):
+            monkeypatch.setattr(cloud, call, fail)
+        await env.merge_patch(GROUP, {"spec": {"minNodes": 2}}, by="user")
+        await env.tick(10)
+        notes = [each.note for each in env.events.all if "request-id" in each.note]
+        assert len([note for note in notes if "workers-0123456789" in note]) == 1
+        (waiting,) = [each for each in await env.objects("VPSieNode") if each["status"]["phase"] == "Provisioning"]
+        before = waiting["metadata"]["resourceVersion"]
+        await env.tick(5)
+        assert (await env.cluster.get(ObjectKey.of(waiting)))["metadata"]["resourceVersion"] == before
+        assert next(numbers) > 20
 
     run(scenario())
 

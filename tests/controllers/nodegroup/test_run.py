@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import itertools
+from typing import Final, NoReturn
 
 import pytest
 
-from ocf.cluster import Cluster, ListOptions, Subresource
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import is_write
 from ocf.cluster.request_log import RequestLog
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.manifests import NAME, cluster_role
 from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.errors import ConfigError
+from ocf.errors import ConfigError, ProviderUnavailableError
 from ocf.nodegroups import Provider
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease
@@ -119,6 +120,32 @@ def test_a_controller_at_rest_sends_no_requests_but_for_its_lease() -> None:
         assert [str(each.verb) for each in others if is_write(each) or str(each.verb) in ("get", "list")] == []
         env.stopped.set()
         await running
+
+    run_in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize("call", ["list", "create"])
+def test_an_error_with_another_text_each_time_is_not_met_each_second(
+    monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    calls = itertools.count(1)
+
+    async def fail(*_: object) -> NoReturn:
+        raise ProviderUnavailableError(f"the service is down (request-id {next(calls)})")
+
+    async def scenario() -> None:
+        env = Processes()
+        await env.set_up(minNodes=1)
+        task = env.start()
+        await env.live(2)
+        monkeypatch.setattr(env.provider, call, fail)
+        group = {"spec": {"minNodes": 2}}
+        await env.cluster.patch(GROUP, group, PatchOptions(field_manager="user", patch_type=PatchType.MERGE))
+        await env.live(10)
+        env.stopped.set()
+        await task
+        # Every ten seconds while something has failed.
+        assert 20 < next(calls) < 80
 
     run_in_virtual_time(scenario())
 
