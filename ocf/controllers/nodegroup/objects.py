@@ -219,7 +219,7 @@ def read_group(manifest: Manifest) -> GroupObject:
 
 def _read_status(manifest: Manifest) -> NodeGroupStatus:
     """Return the status of a group without the fields and list items that cannot be read, which are logged."""
-    # A user corrects a spec, but nobody a status: the rest of it still steers scaling.
+    # A user corrects a spec, but not a status: the rest of it still steers scaling.
     value: Any = manifest.get("status")
     try:
         return NodeGroupStatus.model_validate({} if value is None else value)
