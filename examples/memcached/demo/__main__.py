@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from copy import deepcopy
 from typing import Final, NamedTuple
 
@@ -58,6 +59,8 @@ async def print_events(stage: Stage, *notes: str) -> None:
 
 async def main() -> None:
     """Run the demo."""
+    # Warnings of the API server would be printed between the lines of the demo.
+    logging.getLogger("ocf.cluster.client.connection").addHandler(logging.NullHandler())
     async with staged() as stage:
         await create(stage)
         await reject(stage)

@@ -62,7 +62,11 @@ def _name(tree: ast.Module, module: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "logging.getLogger" and node.args:
             (asked,) = node.args
-            return str(asked.value) if isinstance(asked, ast.Constant) else module
+            if isinstance(asked, ast.Constant):
+                return str(asked.value)
+            # Any other name is that of another module's logger, as of one that a command silences.
+            if ast.unparse(asked) == "__name__":
+                return module
     return ""
 
 
