@@ -11,19 +11,25 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from inspect import isawaitable
 from itertools import groupby
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from ocf.cluster import Cluster
-from ocf.component.author_code import is_cancelled
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import Manifest, copy_json, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.objects.json_changes import merge_changes
+from ocf.runtime.admission.author_calls import (
+    Calls,
+    DirectCalls,
+    all_of,
+    author_failure,
+    await_function,
+    call_function,
+    type_name,
+)
 from ocf.runtime.admission.json_patch import json_patch
 from ocf.runtime.admission.match import Operation
 from ocf.runtime.admission.requests import (
@@ -38,36 +44,15 @@ from ocf.runtime.admission.requests import (
     warnings_of,
 )
 from ocf.runtime.admission.webhooks import Step, Webhook, is_coroutine
-from ocf.runtime.running_function import name_of, running_function
+from ocf.runtime.running_function import name_of
 
-__all__ = ["Answer", "Calls", "failure", "rejection", "respond", "review"]
+__all__ = ["Answer", "failure", "rejection", "respond", "review"]
 
 T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 _API: Final = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
 _FAILURES: Final = {500: "InternalError", 504: "Timeout"}
-
-
-class Calls(Protocol):
-    """Where the functions of a webhook run."""
-
-    @property
-    def cluster(self) -> Cluster | None:
-        """The cluster that functions get; None if none of them takes it."""
-        ...
-
-    async def in_thread(self, function: Callable[[], T]) -> T:
-        """Call a plain function, which may be slow or never return."""
-        ...
-
-    async def in_loop(self, name: str, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Await a coroutine of the author, which may be slow or never return.
-
-        Args:
-            name: Name of its function.
-        """
-        ...
 
 
 class Answer(NamedTuple):
@@ -79,19 +64,6 @@ class Answer(NamedTuple):
 
     review: Manifest
     failed: bool = False
-
-
-class _Direct:
-    """Calls plain functions in the thread of the caller."""
-
-    cluster = None
-
-    async def in_thread(self, function: Callable[[], T]) -> T:
-        return function()
-
-    async def in_loop(self, name: str, coroutine: Coroutine[Any, Any, T]) -> T:
-        del name
-        return await coroutine
 
 
 def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
@@ -127,7 +99,7 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
             f"review calls plain functions only, and {name_of(function)} is a coroutine function: await it with an "
             "AdmissionRequest, or serve the webhook"
         )
-    answering = respond(webhook, step, question, _Direct())
+    answering = respond(webhook, step, question, DirectCalls())
     try:
         answering.send(None)  # nothing waits without coroutine functions, so it ends at once
     except StopIteration as ended:
@@ -156,7 +128,7 @@ async def respond(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]
         text = f"{webhook.qualified_name(step)}: the object is nested too deeply"
         return Answer(rejection(uid, 400, "BadRequest", text))
     except Exception as error:  # noqa: BLE001 (such as an iterable of findings that fails, or a value without a text)
-        failed = _author_failure(webhook.qualified_name(step), error)
+        failed = author_failure(webhook.qualified_name(step), error)
         return failure(webhook, uid, 500, f"Internal error occurred: {failed}")
     return Answer(_answer(uid, response))
 
@@ -269,7 +241,7 @@ def _call_all(
     warnings: list[str],
 ) -> AdmissionRequest[Any] | Deny:
     for function in functions:
-        found = _changed(webhook, request, _call(function, request), name_of(function))
+        found = _changed(webhook, request, call_function(function, request), name_of(function))
         warnings += warnings_of(request)
         if isinstance(found, Deny):
             return found
@@ -285,7 +257,7 @@ async def _await_all(
     warnings: list[str],
 ) -> AdmissionRequest[Any] | Deny:
     for function in functions:
-        found = _changed(webhook, request, await _awaited(webhook, function, request, calls), name_of(function))
+        found = _changed(webhook, request, await await_function(webhook, function, request, calls), name_of(function))
         warnings += warnings_of(request)
         if isinstance(found, Deny):
             return found
@@ -319,7 +291,7 @@ def _changed(
         after = merge_changes(given, before, _written(made))
     else:
         model = webhook.model.__name__ if webhook.model is not None else "the object"
-        raise WebhookError(f"{name} must return {model}, a manifest, Deny or None, got {_type(made)}")
+        raise WebhookError(f"{name} must return {model}, a manifest, Deny or None, got {type_name(made)}")
     return AdmissionRequest({**request.raw, "object": after}, request.model)
 
 
@@ -335,9 +307,9 @@ def _defaulted(webhook: Webhook[Any], asked: AdmissionRequest[Any]) -> Admission
 
 
 def _run_defaulter(model: T, defaulter: Callable[[T], T | None]) -> T:
-    made = _call(defaulter, model)
+    made = call_function(defaulter, model)
     if made is not None and type(made) is not type(model):
-        raise WebhookError(f"{name_of(defaulter)} must return {_type(model)} or None, got {_type(made)}")
+        raise WebhookError(f"{name_of(defaulter)} must return {type_name(model)} or None, got {type_name(made)}")
     return model if made is None else made
 
 
@@ -360,7 +332,9 @@ class _Findings:
         for finding in findings if isinstance(findings, Iterable) else [findings]:
             if not isinstance(finding, allowed):
                 names = [one.__name__ for one in allowed]
-                raise WebhookError(f"{name} must return {', '.join(names[:-1])} or {names[-1]}, got {_type(finding)}")
+                raise WebhookError(
+                    f"{name} must return {', '.join(names[:-1])} or {names[-1]}, got {type_name(finding)}"
+                )
             if isinstance(finding, Deny):
                 self.denials.append(finding)
             elif isinstance(finding, FieldError):
@@ -384,11 +358,13 @@ async def _validated(webhook: Webhook[Any], asked: AdmissionRequest[Any], calls:
     if short or plain:
         await calls.in_thread(partial(_find, webhook, asked, plain if not short else [_check, *plain], findings))
     for function in filter(is_coroutine, () if findings.rejects else webhook.validating):
-        made = await _awaited(webhook, function, asked, calls)
+        made = await await_function(webhook, function, asked, calls)
         if made is not None and not isinstance(made, (list, tuple, *_FULL)):
             # To iterate over anything else would run code of the author without a time limit.
             names = ", ".join(one.__name__ for one in _FULL)
-            raise WebhookError(f"{name_of(function)} must return None, a list, or one of {names}, got {_type(made)}")
+            raise WebhookError(
+                f"{name_of(function)} must return None, a list, or one of {names}, got {type_name(made)}"
+            )
         findings.add(name_of(function), made, _FULL)
     found = _denial(asked, findings.denials, findings.errors) if findings.rejects else {"allowed": True}
     return _with_notes(found, [*findings.warnings, *warnings_of(asked)], findings.annotations)
@@ -399,7 +375,7 @@ def _find(
 ) -> None:
     for function in functions:
         if function is not _check:
-            findings.add(name_of(function), _call(_all, function, asked), _FULL)
+            findings.add(name_of(function), call_function(all_of, function, asked), _FULL)
             continue
         _check(webhook, asked, findings)
         if findings.rejects:
@@ -414,7 +390,7 @@ def _check(webhook: Webhook[Any], asked: AdmissionRequest[Any], findings: _Findi
         findings.errors += error.errors
         return
     for validator in webhook.validators:
-        found = _call(_all, validator, new, old, asked.operation)
+        found = call_function(all_of, validator, new, old, asked.operation)
         if found is None:
             raise WebhookError(f"{name_of(validator)} must return FieldError or Warn, got None")
         findings.add(name_of(validator), found, _SHORT)
@@ -422,12 +398,6 @@ def _check(webhook: Webhook[Any], asked: AdmissionRequest[Any], findings: _Findi
 
 _SHORT: Final = (FieldError, Warn)
 _FULL: Final = (Deny, FieldError, Warn, AuditAnnotation)
-
-
-def _all(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function that may be a generator."""
-    found = function(*arguments)
-    return list(found) if isinstance(found, Iterator) else found
 
 
 def _with_notes(response: Mapping[str, Any], warnings: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -467,56 +437,6 @@ def _denial(asked: AdmissionRequest[Any], denials: Sequence[Deny], errors: Seque
     return _rejection(code, reason, "; ".join(dict.fromkeys(texts)), details if causes else None)
 
 
-async def _ended(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await a coroutine; SystemExit in a task would end the process, which serves other webhooks as well."""
-    try:
-        return await coroutine
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise _ProcessEndError(_type(error)) from error
-
-
-class _ProcessEndError(Exception):
-    """A function raised what ends a process; the text is the type of the error."""
-
-
-async def _awaited(
-    webhook: Webhook[Any], function: Callable[..., Any], request: AdmissionRequest[Any], calls: Calls
-) -> Any:
-    """Await a coroutine function of the full forms."""
-    name = name_of(function)
-    arguments = (request, calls.cluster) if webhook.takes_cluster(function) else (request,)
-    try:
-        return await calls.in_loop(name, _ended(function(*arguments)))
-    except BaseException as error:
-        if is_cancelled(error) or isinstance(error, WebhookError | UnreadableError | NestedTooDeeplyError):
-            raise
-        raise _author_failure(name, error) from error
-
-
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    name = name_of(arguments[0] if function is _all else function)
-    try:
-        with running_function(name):
-            made = function(*arguments)
-    except BaseException as error:
-        if is_cancelled(error) or isinstance(error, WebhookError | UnreadableError | NestedTooDeeplyError):
-            raise
-        raise _author_failure(name, error) from error
-    if isawaitable(made):
-        close = getattr(made, "close", None)
-        if close is not None:
-            close()
-        raise WebhookError(f"{name} returned an awaitable: make it a coroutine function (async def)")
-    return made
-
-
-def _author_failure(name: str, error: BaseException) -> WebhookError:
-    """Log the error of an author's function; return what the response shows of it."""
-    _log.error("%s failed", name, exc_info=error)
-    kind = str(error) if isinstance(error, _ProcessEndError) else _type(error)
-    return WebhookError(f"{name} failed with {kind}, see the operator's log")
-
-
 def _written(model: Any) -> Manifest:
     if isinstance(model, dict):
         return cast("Manifest", copy_json(model))
@@ -525,7 +445,3 @@ def _written(model: Any) -> Manifest:
     except ManifestError as error:
         fields = ", ".join(problem.path or "the object" for problem in error.problems)
         raise WebhookError(f"a defaulter set values of the wrong type: {fields}") from error
-
-
-def _type(value: object) -> str:
-    return type(value).__name__

@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.objects.durations import parse_duration
+from ocf.runtime.admission.author_calls import Calls
 from ocf.runtime.admission.conversion_review import conversion_failure, conversion_review
-from ocf.runtime.admission.review import Answer, Calls, failure, respond
+from ocf.runtime.admission.review import Answer, failure, respond
 from ocf.runtime.admission.webhook_configurations import conversion_path
 from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
 
