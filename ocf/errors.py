@@ -16,7 +16,6 @@ Callers should distinguish errors by class, never by message::
     │   ├── DataNotExtractedError a cell was read before its producer ran
     │   └── LeaseLostError        a leader lost its lease and must stop
     ├── ReconcileError            a reconcile failed; names component, resource and step
-    ├── QueueClosedError          a work queue is closed and returns no more items
     ├── ProviderError             a provider of machines failed
     │   ├── ProviderUnavailableError  no answer, or a temporary failure; the same call may succeed later
     │   ├── ProviderRefusedError  refused for good: a quota, a plan, a permission, an invalid request
@@ -71,7 +70,6 @@ __all__ = [
     "ProviderRefusedError",
     "ProviderUnavailableError",
     "QuantityError",
-    "QueueClosedError",
     "ReconcileError",
     "RetryError",
     "ServerError",
@@ -239,14 +237,12 @@ class LeaseLostError(NotReadyError):
 
 
 class ReconcileError(OcfError):
-    """A reconcile failed.
+    """A reconcile failed; the cause is `__cause__`.
 
     Args:
         component: Name of the component.
         problem: The failed step, with the resource and the reason.
         resource: Identity of the resource; empty if the failure does not belong to one.
-
-    The cause is `__cause__`.
     """
 
     def __init__(self, component: str, problem: str, *, resource: str = "") -> None:
@@ -254,10 +250,6 @@ class ReconcileError(OcfError):
         self.resource = resource
         self.problem = problem
         super().__init__(f'component "{component}": {problem}')
-
-
-class QueueClosedError(OcfError):
-    """A work queue is closed and returns no more items."""
 
 
 class ProviderError(OcfError):
@@ -474,11 +466,7 @@ def api_error(
 
 
 def leaf_errors(error: BaseException) -> Iterator[BaseException]:
-    """Yield the errors of a group, those of groups inside it included; an error that is not a group yields itself.
-
-    Args:
-        error: Any error.
-    """
+    """Yield the errors of a group, those of groups inside it included; an error that is not a group yields itself."""
     if isinstance(error, BaseExceptionGroup):
         for one in error.exceptions:
             yield from leaf_errors(one)

@@ -14,10 +14,14 @@ from datetime import timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import ConfigError, QueueClosedError
+from ocf.errors import ConfigError, OcfError
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
-__all__ = ["FixedDelay", "RateLimiter", "WorkQueue"]
+__all__ = ["FixedDelay", "QueueClosedError", "RateLimiter", "WorkQueue"]
+
+
+class QueueClosedError(OcfError):
+    """A work queue is closed and returns no more items."""
 
 
 class RateLimiter(Protocol):

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, QueueClosedError, RetryError, leaf_errors
+from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, RetryError, leaf_errors
 from ocf.runtime.workqueue.metrics import QueueMetrics
-from ocf.runtime.workqueue.queue import WorkQueue
+from ocf.runtime.workqueue.queue import QueueClosedError, WorkQueue
 
 __all__ = ["asked_delay", "is_retry", "retry_delay", "work"]
 

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.concepts.backoff import ExponentialBackoff
-from ocf.errors import ConfigError, QueueClosedError
+from ocf.errors import ConfigError
 from ocf.runtime.workqueue import FixedDelay, WorkQueue
+from ocf.runtime.workqueue.queue import QueueClosedError
 from ocf.testing import run_in_virtual_time
 
 SECOND = timedelta(seconds=1)
