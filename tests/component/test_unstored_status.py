@@ -179,8 +179,8 @@ async def test_what_is_not_stored_is_shown_once_and_not_written_again(
     assert [reason for reason, _ in events.notes] == (["StatusNotStored"] if UNSTORED[case] else [])
     assert [UNSTORED[case] in note for _, note in events.notes] == [True] * len(events.notes)
     # The client logs that the API server warns of unknown fields, too.
-    told = [record.getMessage() for record in caplog.records if record.name == "ocf.component"]
-    assert told == [f"{key}: {note}" for _, note in events.notes]
+    logged = [record.getMessage() for record in caplog.records if record.name == "ocf.component"]
+    assert logged == [f"{key}: {note}" for _, note in events.notes]
     assert cluster.count <= (0 if case in NO_STATUS else 2 if "subresource" in case else 1)
     assert "hunter2" not in str(events.notes)
 

@@ -13,6 +13,7 @@ import click
 from ocf.cli.output import as_json as to_json
 from ocf.cli.output import echo, grid
 from ocf.cli.owner_check import InvalidObjectsError
+from ocf.cli.times import positive_duration
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def print_trial(files: Sequence[str], types: str, length: str, boot_time: str, *
     given = read_trial_files(files)
     for note in given.notes():
         echo(note, color="yellow", err=True)
-    settings = _settings(types, _duration("--for", length), _duration("--boot-time", boot_time))
+    settings = _settings(types, positive_duration("--for", length), positive_duration("--boot-time", boot_time))
     if problems := [each for one in given.documents for each in type_problems(one, settings.types, settings.unpriced)]:
         raise InvalidObjectsError(problems)
     table = StepTable()
@@ -213,15 +214,3 @@ def _time(at: timedelta) -> str:
     hours, rest = divmod(seconds, _HOUR)
     minutes, seconds = divmod(rest, _MINUTE)
     return f"{hours}:{minutes:02}:{seconds:02}"
-
-
-def _duration(option: str, text: str) -> timedelta:
-    from ocf.objects.durations import parse_duration
-
-    try:
-        found = parse_duration(text)
-    except ValueError as error:
-        raise ConfigError(f"{option}: {error}") from error
-    if not found:
-        raise ConfigError(f"{option}: must be more than 0, got {text}")
-    return found

@@ -17,7 +17,7 @@ import click
 from ocf.cli.command import Command
 from ocf.cli.options import autoscaler_namespace_option, context_option, kubeconfig_option, traceback_option
 from ocf.cli.output import echo
-from ocf.cli.record.times import positive_duration
+from ocf.cli.times import positive_duration
 
 if TYPE_CHECKING:
     from datetime import timedelta

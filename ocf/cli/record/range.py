@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder, written_file
 from ocf.cli.record.prometheus import Access, open_prometheus, record_range
-from ocf.cli.record.times import parsed_instant
+from ocf.cli.times import parsed_instant
 from ocf.concepts import SystemClock
 from ocf.errors import ConfigError
 from ocf.schema.kubernetes import FeatureGates

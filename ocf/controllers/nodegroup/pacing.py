@@ -61,7 +61,7 @@ class PacedProvider:
         try:
             return await send()
         except ProviderUnavailableError as error:
-            # What is asked for also sets the time of the next reconcile: the bounds hold for whoever reads the error.
+            # The controller also delays its next reconcile by this time, so it is bounded in the error itself.
             error.retry_after = _bounded(error.retry_after)
             if error.retry_after:
                 self._until = now + timedelta(seconds=error.retry_after)

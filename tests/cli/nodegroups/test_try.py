@@ -350,9 +350,9 @@ ORPHAN["metadata"]["ownerReferences"] = [
         pytest.param(
             [group(), {"apiVersion": "v1", "kind": "Pod", "metadata": {}}], [], "metadata.name: must be a", id="no name"
         ),
-        pytest.param([group()], ["--for=soon"], "--for: must be a duration like 1m30s, not 'soon'", id="no duration"),
-        pytest.param([group()], ["--for=0s"], "--for: must be more than 0, got 0s", id="no time"),
-        pytest.param([group()], ["--boot-time=x"], "--boot-time: must be a duration", id="no boot time"),
+        pytest.param([group()], ["--for=soon"], "--for must be a duration like 1m30s, not 'soon'", id="no duration"),
+        pytest.param([group()], ["--for=0s"], "--for must be more than 0s, got '0s'", id="no time"),
+        pytest.param([group()], ["--boot-time=x"], "--boot-time must be a duration", id="no boot time"),
         pytest.param([group()], ["--types="], "--types must name a file", id="no types"),
         pytest.param([group()], ["--types=gone"], "--types: gone cannot be read", id="no file of types"),
     ],

@@ -67,8 +67,8 @@ class _Record:
     Args:
         requests: Machine of each request, by the name of the request; empty as long as it has none.
         others: Machines that existed before the first request, and belong to no request.
-        cluster: The uid of the Namespace kube-system of the cluster that made the requests; empty in a record of an
-            older release, and before the first request.
+        cluster: The uid of the Namespace kube-system of the cluster that made the requests; empty before
+            the first request, and in a record that was written without it.
     """
 
     requests: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Durations and instants in the options of `ocf record`."""
+"""Durations and instants in the options of commands."""
 
 from __future__ import annotations
 
