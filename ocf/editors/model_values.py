@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, get_args
 
 from ocf.errors import ConfigError
 from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects.model_fields import api_names
 from ocf.objects.models import copy_model
 
 __all__ = ["api_name", "field_type", "own", "own_or_none", "require", "whole_or_none"]
@@ -45,12 +46,7 @@ def field_type(model: type[BaseModel], field: str) -> type[Any]:
 
 def api_name(owner: BaseModel, field: str) -> str:
     """Return the name of a field in manifests, for messages."""
-    return _alias(type(owner), field)
-
-
-@cache
-def _alias(model: type[BaseModel], field: str) -> str:
-    return model.model_fields[field].serialization_alias or field
+    return api_names(type(owner))[field]
 
 
 def own(owner: BaseModel, field: str, value: ItemT) -> ItemT:
@@ -92,9 +88,10 @@ def whole_or_none(owner: BaseModel, field: str, value: ModelT | None) -> ModelT 
 
 
 def _set_rest(model: BaseModel) -> None:
-    given = {name: value for name in type(model).model_fields if (value := getattr(model, name)) is not None}
+    fields = api_names(type(model))
+    given = {name: value for name in fields if (value := getattr(model, name)) is not None}
     if given:
-        model.model_fields_set.update(type(model).model_fields)
+        model.model_fields_set.update(fields)
     for value in given.values():
         if hasattr(value, "model_fields_set"):
             _set_rest(value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Place",
-    "attributes_of",
+    "api_names",
     "client_model",
     "field_types",
     "holds_quantity",
@@ -72,14 +72,15 @@ def is_client_model(kind: object) -> bool:
 def unknown_fields(model: BaseModel) -> Mapping[str, Any]:
     """Return the fields of a later release that a model of the client holds; its own dump leaves them out."""
     kind = type(model)
-    unknown = model.model_fields_set - attributes_of(kind)
+    unknown = model.model_fields_set - api_names(kind).keys()
     return {name: getattr(model, name) for name in sorted(unknown)} if unknown and is_client_model(kind) else {}
 
 
 @cache
-def attributes_of(model: type) -> frozenset[str]:
-    """Return the attributes of the fields of a model; empty for any other type."""
-    return frozenset(getattr(model, "model_fields", ()))
+def api_names(model: type) -> Mapping[str, str]:
+    """Return the API spelling of each attribute of a model that is a field; empty for any other type."""
+    fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
+    return {attribute: info.serialization_alias or attribute for attribute, info in fields.items()}
 
 
 def holds_quantity(model: type[BaseModel], path: Sequence[str | int]) -> bool:

@@ -30,9 +30,8 @@ from ocf.objects.documents import load_document
 from ocf.objects.manifest import Manifest, copy_json
 from ocf.objects.model_errors import navigable, problems_of, seen_at, unknown_field
 from ocf.objects.model_fields import (
-    attributes_of,
+    api_names,
     client_model,
-    field_types,
     holds_quantity,
     is_client_model,
     place_of,
@@ -172,9 +171,10 @@ def validate_kept(manifest: Manifest, model: type[ModelT]) -> ModelT:
     from pydantic import ValidationError
 
     # Hardly any object has such a field, and allowing them takes half as long again.
-    with contextlib.suppress(ValidationError):
+    try:
         return model.model_validate(manifest)
-    return model.model_validate(manifest, extra="allow")
+    except ValidationError:
+        return model.model_validate(manifest, extra="allow")
 
 
 def validate_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
@@ -220,15 +220,11 @@ def _part_of(model: BaseModel, path: Iterable[str | int]) -> Any:
     value: Any = model
     for part in path:
         if hasattr(value, "model_fields_set"):
-            attributes = dict(_attributes_by_name(type(value)))
+            attributes = {name: attribute for attribute, name in api_names(value.__class__).items()}
             value = getattr(value, attributes.get(str(part), str(part)), None)
         else:
             value = get_field(value, (part,))
     return value
-
-
-def _attributes_by_name(model: type[BaseModel]) -> Iterable[tuple[str, str]]:
-    return zip(field_types(model), model.model_fields, strict=True)
 
 
 def _keep(part: Any, name: str, value: Any) -> None:
@@ -286,22 +282,20 @@ def add_unknown_fields(model: BaseModel, written: Manifest) -> None:
 
 
 def _has_unknown(value: Any) -> bool:
-    # Loops instead of generators, and no property: this runs for each rendered object.
+    # A loop instead of a generator, and no property: this runs for each rendered object.
     kind = value.__class__
-    if kind is list or kind is dict:
-        for item in value if kind is list else value.values():
-            if item.__class__ not in _LEAVES and _has_unknown(item):
-                return True
-        return False
-    attributes = attributes_of(kind)
-    if not attributes:
-        return False
-    given = value.__pydantic_fields_set__
-    if not given <= attributes:
-        return True
-    held = value.__dict__
-    for attribute in given:
-        item = held.get(attribute)
+    if kind is list:
+        items = value
+    elif kind is dict:
+        items = value.values()
+    else:
+        names = api_names(kind)
+        if not names:
+            return False
+        if not value.__pydantic_fields_set__ <= names.keys():
+            return True
+        items = value.__dict__.values()
+    for item in items:  # noqa: SIM110 (see above)
         if item.__class__ not in _LEAVES and _has_unknown(item):
             return True
     return False
@@ -315,12 +309,12 @@ def _add_unknown(value: Any, written: Any) -> None:
     elif isinstance(value, dict) and isinstance(written, dict):
         for key, item in value.items():
             _add_unknown(item, written.get(key))
-    elif attributes_of(value.__class__) and isinstance(written, dict):
+    elif api_names(value.__class__) and isinstance(written, dict):
         _add_unknown_of(model, written)
 
 
 def _add_unknown_of(model: BaseModel, written: Manifest) -> None:
-    for name, attribute in _attributes_by_name(type(model)):
+    for attribute, name in api_names(type(model)).items():
         _add_unknown(model.__dict__.get(attribute), written.get(name))
     for name, item in unknown_fields(model).items():
         # Null is the same as no value in a field of a built-in kind.

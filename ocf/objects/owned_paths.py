@@ -57,7 +57,9 @@ def value_at(value: Any, path: OwnedPath) -> Any:
         path: The place; an entry of a list matches if it has the same keys, or leaves some to be defaulted.
     """
     for part in path:
-        value = _child(value, part)
+        # Nearly all parts are fields of an object; the rest takes several calls.
+        is_field = value.__class__ is dict and part.startswith("f:")
+        value = value.get(part[2:], ABSENT) if is_field else _child(value, part)
         if value is ABSENT:
             break
     return value

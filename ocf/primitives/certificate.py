@@ -18,7 +18,7 @@ from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.status import ConditionStatus, IntegrationStatus, always_suspended, conditions_of
+from ocf.primitives.status import ConditionStatus, IntegrationStatus, always_suspended, condition_of
 
 __all__ = [
     "Builder",
@@ -60,7 +60,7 @@ def _observed(live: Certificate) -> StatusReport[OperationalStatus]:
     attempts = (live.status.failed_issuance_attempts if live.status else None) or 0
     if report.status is OperationalStatus.OPERATIONAL or not attempts:
         return report
-    issuing = next((found for found in conditions_of(live.status) if found.type == "Issuing"), None)
+    issuing = condition_of(live, "Issuing")
     reason = issuing.message if issuing and issuing.message else report.reason
     return StatusReport(OperationalStatus.FAILING, f"Certificate could not be issued ({attempts} failed): {reason}")
 

@@ -10,10 +10,10 @@ The metadata has maps that many writers share. Removing the last label of ours c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ocf.editors.model_values import api_name
+from ocf.objects.model_fields import api_names
 from ocf.objects.owned_paths import OwnedPath
 
 __all__ = ["EditedPart", "take_cleared"]
@@ -46,16 +46,21 @@ def take_cleared(before: Iterable[EditedPart], after: Iterable[EditedPart]) -> t
     return tuple(found)
 
 
-def _cleared(part: Any, place: OwnedPath, below: Iterable[str]) -> Iterator[OwnedPath]:
+def _cleared(part: Any, place: OwnedPath, below: Iterable[str]) -> list[OwnedPath]:
+    # Lists instead of generators, and no property of pydantic: this runs for each rendered object.
+    given = getattr(part, "__pydantic_fields_set__", ())
+    names = api_names(part.__class__)
+    found: list[OwnedPath] = []
     for attribute in below:
         inner: Any = getattr(part, attribute, None)
-        if getattr(inner, "model_fields_set", None) is None:
+        fields = api_names(inner.__class__)
+        if not fields:
             continue
-        cleared = tuple(_cleared(inner, (*place, f"f:{api_name(part, attribute)}"), type(inner).model_fields))
-        yield from cleared
+        cleared = _cleared(inner, (*place, f"f:{names[attribute]}"), fields)
+        found += cleared
         if cleared and all(value is None for _, value in inner):
             setattr(part, attribute, None)
             part.model_fields_set.discard(attribute)
-    for attribute in sorted(getattr(part, "model_fields_set", ())):
-        if getattr(part, attribute) is None:
-            yield (*place, f"f:{api_name(part, attribute) if attribute in type(part).model_fields else attribute}")
+    unset = [attribute for attribute in given if getattr(part, attribute) is None]
+    found += [(*place, f"f:{names.get(attribute, attribute)}") for attribute in sorted(unset)]
+    return found

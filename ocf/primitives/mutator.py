@@ -30,7 +30,7 @@ from ocf.feature.mutation import PlainResult
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import write_model
 from ocf.objects.managed_fields import fields_path
-from ocf.objects.model_fields import client_model
+from ocf.objects.model_fields import api_names, client_model
 from ocf.objects.models import copy_model, validate_kept
 from ocf.objects.owned_paths import OwnedPath
 from ocf.primitives.cleared import EditedPart
@@ -227,9 +227,10 @@ class SubObject:
         """Return the part of a model and its place; None if it is unset, or not a model."""
         place: list[str] = []
         for name in filter(None, (*self._parents, self._name)):
-            if name not in getattr(type(target), "model_fields", ()):
+            in_api = api_names(target.__class__).get(name)
+            if in_api is None:
                 return None, ()
-            place.append(api_name(target, name))
+            place.append(in_api)
             target = getattr(target, name)
         return target, fields_path(place)
 

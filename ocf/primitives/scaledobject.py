@@ -24,7 +24,7 @@ from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import ScalerResource
-from ocf.primitives.status import IntegrationStatus, SeenCondition, conditions_of, is_stale, live_field
+from ocf.primitives.status import IntegrationStatus, condition_of, is_stale, live_field
 
 __all__ = [
     "Builder",
@@ -73,12 +73,8 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _PAUSED_MESSAGE: Final = "ScaledObject is paused"
 
 
-def _condition(live: ScaledObject | Manifest, kind: str) -> SeenCondition | None:
-    return next((condition for condition in conditions_of(live_field(live, "status")) if condition.type == kind), None)
-
-
 def _observed(live: ScaledObject) -> StatusReport[OperationalStatus]:
-    ready = _condition(live, "Ready")
+    ready = condition_of(live, "Ready")
     match ready.status if ready else "":
         case "True":
             if ready and ready.message == _PAUSED_MESSAGE and not _pausing_annotation(live)[0]:
@@ -112,7 +108,7 @@ def default_suspension_status_handler(live: ScaledObject | Manifest) -> StatusRe
     annotation, waiting = _pausing_annotation(live)
     if waiting:
         return StatusReport(SuspensionStatus.SUSPENDING, waiting)
-    paused, ready = _condition(live, "Paused"), _condition(live, "Ready")
+    paused, ready = condition_of(live, "Paused"), condition_of(live, "Ready")
     if paused is None or paused.status != "True":
         return StatusReport(SuspensionStatus.SUSPENDING, "Waiting for KEDA to pause the ScaledObject")
     if ready is not None and ready.status == "False":

@@ -27,6 +27,7 @@ __all__ = [
     "RolloutStatus",
     "SeenCondition",
     "always_suspended",
+    "condition_of",
     "conditions_of",
     "is_stale",
     "live_count",
@@ -208,13 +209,26 @@ class SeenCondition(NamedTuple):
 
 def conditions_of(status: Any) -> Iterator[SeenCondition]:
     """Yield the conditions of a status, or of another part of an object with a list `conditions`."""
+    yield from map(_seen_condition, _listed_conditions(status))
+
+
+def condition_of(live: BaseModel | Manifest, kind: str) -> SeenCondition | None:
+    """Return the condition of one type in the status of a live object; None if it has none."""
+    listed = _listed_conditions(live_field(live, "status"))
+    return next((_seen_condition(one) for one in listed if live_field(one, "type") == kind), None)
+
+
+def _listed_conditions(status: Any) -> list[Any]:
     found = live_field(status, "conditions")
-    for condition in found if isinstance(found, list) else ():
-        observed = live_field(condition, "observedGeneration")
-        kind, status, reason, message = (
-            str(live_field(condition, name) or "") for name in ("type", "status", "reason", "message")
-        )
-        yield SeenCondition(kind, status, reason, message, observed if isinstance(observed, int) else None)
+    return found if isinstance(found, list) else []
+
+
+def _seen_condition(condition: Any) -> SeenCondition:
+    observed = live_field(condition, "observedGeneration")
+    kind, status, reason, message = (
+        str(live_field(condition, name) or "") for name in ("type", "status", "reason", "message")
+    )
+    return SeenCondition(kind, status, reason, message, observed if isinstance(observed, int) else None)
 
 
 def is_stale(live: BaseModel | Manifest, observed: int | None) -> bool:
@@ -236,9 +250,8 @@ def rollout_failure(live: BaseModel | Manifest) -> str:
         >>> rollout_failure({"status": {"conditions": [missed]}})
         'ProgressDeadlineExceeded: Progressing is False'
     """
-    seen = {condition.type: condition for condition in conditions_of(live_field(live, "status"))}
     for name, failed in (("ReplicaFailure", "True"), ("Progressing", "False")):
-        condition = seen.get(name)
+        condition = condition_of(live, name)
         if condition is not None and condition.status == failed:
             return condition.with_reason
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster.retry import MOST_TRIES
@@ -43,7 +43,6 @@ from ocf.concepts.recorder import Why
 from ocf.concepts.resource import Rendering
 from ocf.errors import ApiError, ConfigError, InvalidError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.managed_fields import fields_path
 from ocf.objects.owned_paths import OwnedPath
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Applier"]
 
-_SECRET: Final = ("", "Secret")
 _ABSENT: Final = (Drift("", Why.ABSENT),)
 # What other requests than the apply change first.
 _BEFORE_APPLY: Final = frozenset({Why.TAKEN_OVER, Why.CLEARED})
@@ -83,8 +81,7 @@ class Applier:
         self._component = component
         self._context = context
         self._cluster = context.cluster_of(component)
-        self._sent_at_creation = entry.options.set_once
-        self._ignore_fields = tuple(dict.fromkeys([*ignore_fields, *self._sent_at_creation]))
+        self._ignore_fields = tuple(dict.fromkeys([*ignore_fields, *entry.options.set_once]))
         self._known_form = rendered
         self._timeout = timeout
         self._writer = f"{component}/{FIELDS}" if self._options.updates_only else component
@@ -92,26 +89,33 @@ class Applier:
         self._initial = InitialValues(entry, component, context, self._manager)
         self._adoption = entry.options.adopt or Adoption.ALWAYS
         self._former_managers = former_managers
-        self._takeover = Takeover(self._writer, context, former_managers, unowned=entry.options.unowned)
         self._is_owner = context.owned_by.is_object(entry.key)
         self._owner_check = OwnerCheck(component, entry.identity, context)
-        self._sender = ApplySender(
-            self._cluster,
-            context.owned_by,
-            entry.key,
-            self._manager,
-            self._ignore_fields,
-            creator=context.owned_by.field_manager(component, CREATOR),
-            on_conflict=entry.options.on_conflict,
-            exact=self._is_exact,
-            get=self.get,
-            require_living_owner=self._owner_check.require_living,
-        )
         self._writes = WriteLog(context, self._cluster.apply_cache, entry.key, self._manager)
         self._comparison = Comparison(self._cluster.apply_cache, entry.key, self._manager)
         self._cleared: tuple[OwnedPath, ...] = ()
         self._is_held = entry.options.held_for_cleanup and entry.key in context.held
-        self._has_secrets = entry.key.group_kind == _SECRET
+        self._has_secrets = entry.key.group_kind == ("", "Secret")
+
+    # Both are built when they are needed: most reconciles write nothing.
+    @cached_property
+    def _takeover(self) -> Takeover:
+        return Takeover(self._writer, self._context, self._former_managers, unowned=self._options.unowned)
+
+    @cached_property
+    def _sender(self) -> ApplySender:
+        return ApplySender(
+            self._cluster,
+            self._context.owned_by,
+            self._key,
+            self._manager,
+            self._ignore_fields,
+            creator=self._context.owned_by.field_manager(self._component, CREATOR),
+            on_conflict=self._options.on_conflict,
+            exact=self._is_exact,
+            get=self.get,
+            require_living_owner=self._owner_check.require_living,
+        )
 
     @property
     def _is_exact(self) -> bool:
@@ -352,7 +356,7 @@ class Applier:
             return after, ()
         self._writes.note(intent, after)
         if found.strangers:
-            removed = removed_fields(fields, desired, after, self._manager, ignored=self._ignored_places)
+            removed = removed_fields(fields, desired, after, self._manager, ignored=self._ignore_fields)
             self._context.recorder.happened(takeover_event(self._context.owned_by, after, found.strangers, removed))
         return after, found.reasons
 
@@ -375,10 +379,6 @@ class Applier:
     def _clearing(self) -> ClearedFields:
         return ClearedFields(self._cluster, self._manager, self._cleared, on_conflict=self._options.on_conflict)
 
-    @property
-    def _ignored_places(self) -> list[tuple[str, ...]]:
-        return [fields_path(path) for path in self._ignore_fields]
-
     def _failed(self, what: str, error: OcfError) -> ReconcileError:
         return failed(what, error, component=self._component, identity=self._entry.identity)
 
@@ -388,7 +388,7 @@ class Applier:
         try:
             ignored = self._ignore_fields
             if creates:
-                ignored = tuple(path for path in ignored if path not in self._sent_at_creation)
+                ignored = tuple(path for path in ignored if path not in self._options.set_once)
             rendered = self._known_form
             if self._initial.creates_only and not creates:
                 rendered = Rendering(self._initial.reference())
@@ -451,7 +451,7 @@ class Applier:
                 raise
             return await self._recreation(live, desired).begin(IMMUTABLE, reasons)
         if live is not None and any(drift.why is Why.NO_LONGER_DECLARED for drift in reasons):
-            record_kept(self._context, self._writer, (live, desired, answer), left=self._ignored_places)
+            record_kept(self._context, self._writer, (live, desired, answer), left=self._ignore_fields)
         self._comparison.remember(desired, answer, self._clearing.defaults(answer), repeated=repeated)
         self._writes.note(intent, answer)
         if live is None:

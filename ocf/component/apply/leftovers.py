@@ -11,7 +11,7 @@ from ocf.component.model.ownership import SECOND
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.field_errors import ErrorType
-from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, union
+from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, fields_path, union
 from ocf.objects.owned_paths import ABSENT, OwnedPath, dropped_fields, is_below, path_label, value_at
 from ocf.objects.paths import get_field
 
@@ -77,7 +77,7 @@ def record_kept(
     component: str,
     objects: tuple[Manifest, Manifest, Manifest],
     *,
-    left: Collection[OwnedPath],
+    left: Collection[tuple[str, ...]],
 ) -> None:
     """Record an event if fields that an apply has dropped stay, because another manager owns them.
 
@@ -93,7 +93,8 @@ def record_kept(
         for entry in ManagedFields.of(answer).entries
         if not entry.manager.subresource and entry.manager.name not in ours
     ]
-    kept = (path for path in dropped if not is_below(path, left) and value_at(answer, path) is not ABSENT)
+    places = [fields_path(path) for path in left]
+    kept = (path for path in dropped if not is_below(path, places) and value_at(answer, path) is not ABSENT)
     fields, managers = _held(kept, others)
     if fields:
         key = ObjectKey.of(answer)

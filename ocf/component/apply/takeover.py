@@ -36,10 +36,11 @@ from ocf.objects.managed_fields import (
     ManagedFields,
     ManagedFieldsEntry,
     as_applied,
+    fields_path,
     is_apply,
     union,
 )
-from ocf.objects.owned_paths import OwnedPath, dropped_fields, is_below, path_label
+from ocf.objects.owned_paths import dropped_fields, is_below, path_label
 from ocf.objects.paths import get_field
 
 if TYPE_CHECKING:
@@ -244,17 +245,19 @@ class Takeover:
 
 
 def removed_fields(
-    fields: Manifest, desired: Manifest, live: Manifest, manager: str, *, ignored: Collection[OwnedPath]
+    fields: Manifest, desired: Manifest, live: Manifest, manager: str, *, ignored: Collection[tuple[str, ...]]
 ) -> list[str]:
     """Return which of the fields that were taken over the next apply removes.
 
     Args:
         live: The object after the takeover.
         manager: Our field manager.
+        ignored: Fields that are left to other writers on purpose.
     """
+    places = [fields_path(path) for path in ignored]
     others = [entry for entry in ManagedFields.of(live).entries if entry.manager.name != manager]
     kept = union(*(entry.fields for entry in others))
-    dropped = (path for path in dropped_fields(fields, desired) if not is_below(path, ignored))
+    dropped = (path for path in dropped_fields(fields, desired) if not is_below(path, places))
     return [path_label(path) for path in dropped if get_field(kept, path) is None]
 
 

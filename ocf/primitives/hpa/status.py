@@ -12,7 +12,7 @@ from typing import Final
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
 from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler
 from ocf.objects import Manifest
-from ocf.primitives.status import SeenCondition, always_suspended, conditions_of, live_field
+from ocf.primitives.status import always_suspended, condition_of, live_field
 
 __all__ = [
     "default_grace_status_handler",
@@ -47,10 +47,10 @@ def default_operational_status_handler(
         >>> default_operational_status_handler(ApplyOperation.CREATED, fresh).status
         <OperationalStatus.PENDING: 'OperationPending'>
     """
-    able = _condition(live, "AbleToScale")
+    able = condition_of(live, "AbleToScale")
     if able is not None and able.status == "False":
         return StatusReport(OperationalStatus.FAILING, able.message or "AbleToScale is False")
-    active = _condition(live, "ScalingActive")
+    active = condition_of(live, "ScalingActive")
     if active is None:
         return StatusReport(OperationalStatus.PENDING, _waiting(live))
     match active.status:
@@ -73,10 +73,10 @@ def default_grace_status_handler(live: V2HorizontalPodAutoscaler | Manifest) -> 
     Returns:
         `Healthy` while scaling is active, `Down` while it is inactive or not possible, else `Degraded`.
     """
-    able = _condition(live, "AbleToScale")
+    able = condition_of(live, "AbleToScale")
     if able is not None and able.status == "False":
         return StatusReport(GraceStatus.DOWN, able.message or "AbleToScale is False")
-    active = _condition(live, "ScalingActive")
+    active = condition_of(live, "ScalingActive")
     if active is None:
         return StatusReport(GraceStatus.DEGRADED, _waiting(live))
     match active.status:
@@ -134,17 +134,13 @@ def scaled_to_zero_grace_status_handler(live: V2HorizontalPodAutoscaler | Manife
 
 def _disabled_reason(live: V2HorizontalPodAutoscaler | Manifest) -> str | None:
     """Return why scaling is disabled; None if it is not disabled, or the autoscaler cannot scale."""
-    able = _condition(live, "AbleToScale")
-    active = _condition(live, "ScalingActive")
+    able = condition_of(live, "AbleToScale")
+    active = condition_of(live, "ScalingActive")
     if active is None or active.status != "False" or active.reason != "ScalingDisabled":
         return None
     if able is not None and able.status == "False":
         return None
     return active.message or "scaling is disabled since the replica count of the target is zero"
-
-
-def _condition(live: V2HorizontalPodAutoscaler | Manifest, name: str) -> SeenCondition | None:
-    return next((condition for condition in conditions_of(live_field(live, "status")) if condition.type == name), None)
 
 
 def _waiting(live: V2HorizontalPodAutoscaler | Manifest) -> str:
