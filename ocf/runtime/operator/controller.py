@@ -34,7 +34,7 @@ from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.unserved_kinds import UnservedKinds
 from ocf.runtime.operator.unwatched_objects import unwatched_objects
 from ocf.runtime.operator.watches import mapped
-from ocf.runtime.workqueue import WorkQueue, work
+from ocf.runtime.workqueue import Priority, WorkQueue, work
 from ocf.runtime.workqueue.workers import retry_delay
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class Controller:
         # Most changes are own writes, of which nothing is unpacked.
         if unseen and change.type is EventType.ADDED and self._is_old(change.entry):
             for owner in unseen:
-                self.queue.add(owner, background=True)
+                self.queue.add(owner, priority=Priority.UNCHANGED)
         elif unseen:
             urgent = is_urgent(change)
             for owner in unseen:
@@ -478,14 +478,14 @@ class Controller:
             await asyncio.sleep(period.total_seconds() * spread)
             for namespace in await self._declared.namespaces_of(*self.operator.owner_kind):
                 for owner in await self._owners.known(namespace):
-                    self.queue.add(owner, background=True)
+                    self.queue.add(owner, priority=Priority.UNCHANGED)
 
     async def _release_unselected(self) -> None:
         """Enqueue what has a finalizer of the operator and is not selected, at the start and once per resync."""
         while True:
             for namespace in await self._declared.namespaces_of(*self._owner_kind):
                 for owner in await self._owners.unselected(namespace):
-                    self.queue.add(owner, background=True)
+                    self.queue.add(owner, priority=Priority.UNCHANGED)
             await asyncio.sleep((self.operator.resync or _FOR_EVER).total_seconds())
 
     def _is_old(self, entry: CacheEntry) -> bool:

@@ -4,11 +4,12 @@ The semantics are those of client-go's `util/workqueue`. Time is that of the run
 time (`ocf.testing.run_in_virtual_time`) covers hours at once.
 """
 
-from ocf.runtime.workqueue.queue import FixedDelay, WorkQueue
+from ocf.runtime.workqueue.queue import FixedDelay, Priority, WorkQueue
 from ocf.runtime.workqueue.workers import work
 
 __all__ = [
     "FixedDelay",
+    "Priority",
     "WorkQueue",
     "work",
 ]

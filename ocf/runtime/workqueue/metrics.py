@@ -1,12 +1,12 @@
 """Prometheus metrics of work queues and their workers.
 
 Names, help, buckets and meaning are those of controller-runtime (`pkg/internal/metrics`, `pkg/metrics/workqueue.go`),
-so existing dashboards work; the label `priority` is omitted.
+so existing dashboards work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 from weakref import WeakSet
 
@@ -34,8 +34,8 @@ class QueueView(Protocol):
         ...
 
     @property
-    def depth(self) -> int:
-        """Number of waiting keys."""
+    def depths(self) -> Mapping[int, int]:
+        """Number of waiting keys of each priority."""
         ...
 
     @property
@@ -154,14 +154,19 @@ class QueueMetrics:
         depth, longest, unfinished = self._gauges()
         for queue in sorted(self._queues, key=lambda queue: queue.name):
             labels, durations = (queue.name, queue.name), queue.durations
-            depth.add_metric(labels, queue.depth)
+            for priority, waiting in queue.depths.items():
+                depth.add_metric((*labels, str(int(priority))), waiting)
             longest.add_metric(labels, max(durations, default=0.0))
             unfinished.add_metric(labels, sum(durations))
         yield from (depth, longest, unfinished)
 
     def _gauges(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
         return (
-            GaugeMetricFamily("workqueue_depth", "Current depth of workqueue", labels=_LABELS),
+            GaugeMetricFamily(
+                "workqueue_depth",
+                "Current depth of workqueue by workqueue and priority",
+                labels=(*_LABELS, "priority"),
+            ),
             GaugeMetricFamily(
                 "workqueue_longest_running_processor_seconds",
                 "How many seconds has the longest running processor for workqueue been running.",

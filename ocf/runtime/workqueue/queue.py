@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import IntEnum
 from typing import Final, Generic, Protocol, TypeVar
 
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ConfigError, OcfError
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
-__all__ = ["FixedDelay", "QueueClosedError", "RateLimiter", "WorkQueue"]
+__all__ = ["FixedDelay", "Priority", "QueueClosedError", "RateLimiter", "WorkQueue"]
 
 
 class QueueClosedError(OcfError):
@@ -62,9 +63,23 @@ class FixedDelay:
         return self.delay
 
 
+class Priority(IntEnum):
+    """The priority of a key that waits; a key that is added with several ones has the highest.
+
+    `CHANGED` and `UNCHANGED` have the values of controller-runtime's priority queue.
+    """
+
+    CHANGED = 0
+    """Something about the key has changed."""
+    SCHEDULED = -50
+    """Its time has come: a retry, or a reconcile that the last one asked for."""
+    UNCHANGED = -100
+    """Nothing about it is known to have changed: the start, a resync."""
+
+
 K = TypeVar("K", bound=Hashable)
 
-# How many urgent keys may be processed in a row while background keys wait.
+# How many keys of higher priorities may be processed in a row while one of a lower priority waits.
 _OVERTAKING: Final = 10
 _DEFAULT: Final = ExponentialBackoff()
 SHORTEST_DELAY: Final = timedelta(milliseconds=100)
@@ -74,7 +89,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 class WorkQueue(Generic[K]):
-    """Keys to be processed, in the order in which they were added.
+    """Keys to be processed, by priority, and of one priority in the order in which they were added.
+
+    No priority waits for ever: after ten keys of higher priorities comes one of a lower.
 
     It must be used in one event loop, whose time it uses.
 
@@ -104,15 +121,15 @@ class WorkQueue(Generic[K]):
     def __init__(self, name: str, *, delays: RateLimiter = _DEFAULT, metrics: QueueMetrics | None = None) -> None:
         self.name: Final = name
         self._delays = delays
-        # Since when each key waits; a dictionary is an ordered set.
-        self._urgent: dict[K, float] = {}
-        self._background: dict[K, float] = {}
+        # Since when each key waits, the highest priority first; a dictionary is an ordered set.
+        self._waiting: dict[Priority, dict[K, float]] = {priority: {} for priority in Priority}
         self._running: dict[K, float] = {}
-        self._again: dict[K, bool] = {}
+        self._again: dict[K, Priority] = {}
         self._alarms: dict[K, asyncio.TimerHandle] = {}
         self._held: set[K] = set()
         self._failures: dict[K, int] = {}
-        self._overtaken = 0
+        self._overtaken = dict.fromkeys(Priority, 0)
+        """How many keys of higher priorities have been processed in a row while one of a priority waited."""
         self._has_warned = False
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
@@ -122,12 +139,17 @@ class WorkQueue(Generic[K]):
         return f"WorkQueue({self.name!r}, waiting={self.depth}, running={len(self._running)}, later={self.later})"
 
     def __contains__(self, key: K) -> bool:
-        return key in self._urgent or key in self._background
+        return any(key in waiting for waiting in self._waiting.values())
 
     @property
     def depth(self) -> int:
         """Number of waiting keys."""
-        return len(self._urgent) + len(self._background)
+        return sum(map(len, self._waiting.values()))
+
+    @property
+    def depths(self) -> Mapping[int, int]:
+        """Number of waiting keys of each priority."""
+        return {priority: len(waiting) for priority, waiting in self._waiting.items()}
 
     @property
     def later(self) -> int:
@@ -154,26 +176,26 @@ class WorkQueue(Generic[K]):
         """Return the number of failures of a key in a row."""
         return self._failures.get(key, 0)
 
-    def add(self, key: K, *, background: bool = False) -> None:
+    def add(self, key: K, *, priority: Priority = Priority.CHANGED) -> None:
         """Add a key, to be processed now, or again if it is in process.
 
         A key that `retry` holds back for a server's `Retry-After` stays held back.
 
         Args:
             key: The key; one that waits already is not added again.
-            background: Whether other keys may overtake it: for keys without a change.
+            priority: Which other keys are processed before it.
         """
         if self.closed or key in self._held:
             return
         if self._series is not None:
             self._series.added()
         if key in self._running:
-            self._again[key] = self._again.get(key, True) and background
+            self._again[key] = max(self._again.get(key, priority), priority)
             return
-        self._wait(key, background=background)
+        self._wait(key, priority)
 
     def add_after(self, key: K, delay: timedelta) -> None:
-        """Add a key after a delay; of several scheduled times the earliest counts.
+        """Add a key after a delay, with the priority `SCHEDULED`; of several scheduled times the earliest counts.
 
         Args:
             delay: The delay, at least 100 milliseconds, for which zero and negative ones stand; another one that is
@@ -237,16 +259,16 @@ class WorkQueue(Generic[K]):
         since = self._running.pop(key)
         if self._series is not None:
             self._series.finished(_now() - since)
-        background = self._again.pop(key, None)
-        if background is not None and not self.closed:
-            self._wait(key, background=background)
+        priority = self._again.pop(key, None)
+        if priority is not None and not self.closed:
+            self._wait(key, priority)
 
     def close(self) -> None:
         """Close the queue and drop all waiting and scheduled keys; keys in process are not affected."""
         for key in [*self._alarms]:
             self.unschedule(key)
-        self._urgent.clear()
-        self._background.clear()
+        for waiting in self._waiting.values():
+            waiting.clear()
         self._again.clear()
         self._closing.set()
         self._wake.set()
@@ -262,21 +284,24 @@ class WorkQueue(Generic[K]):
             _log.warning(text, self.name, delay, SHORTEST_DELAY)
         return max(delay, SHORTEST_DELAY)
 
-    def _wait(self, key: K, *, background: bool) -> None:
-        if key in self._urgent:
-            return
-        since = self._background.get(key, _now())
-        if background:
-            self._background.setdefault(key, since)
-        else:
-            self._background.pop(key, None)
-            self._urgent[key] = since
+    def _wait(self, key: K, priority: Priority) -> None:
+        since = _now()
+        for before, waiting in self._waiting.items():
+            if key in waiting:
+                if before >= priority:
+                    return
+                since = waiting.pop(key)
+        self._waiting[priority][key] = since
         self._wake.set()
 
     def _next(self) -> K:
-        overtakes = bool(self._urgent) and (not self._background or self._overtaken < _OVERTAKING)
-        waiting = self._urgent if overtakes else self._background
-        self._overtaken = self._overtaken + 1 if overtakes and self._background else 0
+        waits = [priority for priority, keys in self._waiting.items() if keys]
+        late = (priority for priority in waits if self._overtaken[priority] >= _OVERTAKING)
+        chosen = next(late, waits[0])
+        for priority in waits:
+            self._overtaken[priority] += priority < chosen
+        self._overtaken[chosen] = 0
+        waiting = self._waiting[chosen]
         key = next(iter(waiting))
         now = _now()
         if self._series is not None:
@@ -296,15 +321,15 @@ class WorkQueue(Generic[K]):
     def _ring(self, key: K) -> None:
         del self._alarms[key]
         self._held.discard(key)
-        self.add(key)
+        self.add(key, priority=Priority.SCHEDULED)
 
     def _hold(self, key: K, when: float) -> None:
         """Hold a key back until a time; `add` has no effect until then."""
         if key in self._held:
             when = max(when, self._alarms[key].when())
         self.unschedule(key)
-        self._urgent.pop(key, None)
-        self._background.pop(key, None)
+        for waiting in self._waiting.values():
+            waiting.pop(key, None)
         self._again.pop(key, None)
         self._held.add(key)
         self._set_alarm(key, when)

@@ -221,7 +221,7 @@ class TestServing:
             async with session.get("/metrics") as answer:
                 metrics = await answer.text()
         for line in (
-            'workqueue_depth{controller="shops",name="shops"} 0.0',
+            'workqueue_depth{controller="shops",name="shops",priority="0"} 0.0',
             'controller_runtime_reconcile_total{controller="shops",result="success"}',
             'shops_controller_condition{condition="WebReady"',
             'ocf_cached_objects{api_version="example.com/v1",kind="Shop",namespace=""} 1.0',

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ConfigError
-from ocf.runtime.workqueue import FixedDelay, WorkQueue
+from ocf.runtime.workqueue import FixedDelay, Priority, WorkQueue
 from ocf.runtime.workqueue.queue import QueueClosedError
 from ocf.testing import run_in_virtual_time
 
@@ -194,15 +195,20 @@ def test_a_key_that_a_server_holds_back_comes_no_earlier_after_any_add(when: str
     run(main())
 
 
-def test_news_overtakes_what_waits_in_the_background_but_not_for_ever() -> None:
+def test_what_has_changed_overtakes_the_rest_but_not_for_ever() -> None:
+    """Requeues starved what was there at the start; the same with retries in place of changes.
+
+    https://github.com/kubernetes-sigs/controller-runtime/issues/3496
+    """
+
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue("q")
         for number in range(3):
-            queue.add(f"old-{number}", background=True)
+            queue.add(f"old-{number}", priority=Priority.UNCHANGED)
         queue.add("old-2")
         for number in range(25):
             queue.add(f"new-{number}")
-        queue.add("new-0", background=True)
+        queue.add("new-0", priority=Priority.UNCHANGED)
         order = await drained(queue)
         assert order[:3] == ["old-2", "new-0", "new-1"]
         assert [order.index("old-0"), order.index("old-1")] == [10, 21]
@@ -211,22 +217,66 @@ def test_news_overtakes_what_waits_in_the_background_but_not_for_ever() -> None:
     run(main())
 
 
+@given(st.lists(st.sampled_from(Priority), max_size=400))
+def test_each_priority_gets_its_turn(added: list[Priority]) -> None:
+    """Whatever waits: the first key of a lower priority is overtaken by at most eleven others in a row."""
+
+    async def main() -> None:
+        queue: WorkQueue[tuple[Priority, int]] = WorkQueue("q")
+        for number, priority in enumerate(added):
+            queue.add((priority, number), priority=priority)
+        order = []
+        while queue.depth:
+            order.append(await queue.get())
+        for priority in Priority:
+            same = [number for one, number in order if one is priority]
+            assert same == sorted(same)
+            places = [-1, *(at for at, (one, _) in enumerate(order) if one is priority)]
+            # One more than ten if both lower priorities have been overtaken ten times.
+            assert all(later - earlier <= 12 for earlier, later in pairwise(places))
+        firsts = {one: at for at, (one, _) in reversed([*enumerate(order)])}
+        assert [*sorted(firsts, key=firsts.__getitem__)] == sorted(firsts, reverse=True)
+
+    run(main())
+
+
+def test_a_retry_comes_after_what_has_changed_and_before_what_has_not() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q", delays=DELAYS)
+        queue.add("failed")
+        key = await queue.get()
+        queue.retry(key)
+        queue.done(key)
+        queue.add_after("later", SECOND)
+        await asyncio.sleep(2)
+        queue.add("resynced", priority=Priority.UNCHANGED)
+        queue.add("edited")
+        assert {**queue.depths} == {0: 1, -50: 2, -100: 1}
+        assert await drained(queue) == ["edited", "failed", "later", "resynced"]
+
+    run(main())
+
+
 @pytest.mark.parametrize(
     ("added", "order"),
     [
-        pytest.param([True], ["b", "a"], id="in the background"),
-        pytest.param([True, False], ["a", "b"], id="as news, too"),
-        pytest.param([False, True], ["a", "b"], id="as news first"),
+        pytest.param([Priority.UNCHANGED], ["b", "a"], id="unchanged"),
+        pytest.param([Priority.UNCHANGED, Priority.CHANGED], ["a", "b"], id="changed after that"),
+        pytest.param([Priority.CHANGED, Priority.UNCHANGED], ["a", "b"], id="changed before that"),
+        pytest.param([Priority.SCHEDULED, Priority.UNCHANGED], ["b", "a"], id="scheduled"),
     ],
 )
-def test_what_is_added_again_keeps_its_urgency(added: list[bool], order: list[str]) -> None:
+@pytest.mark.parametrize("runs", [True, False])
+def test_what_is_added_again_keeps_its_priority(added: list[Priority], order: list[str], *, runs: bool) -> None:
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue("q")
-        queue.add("a")
-        key = await queue.get()
-        for background in added:
-            queue.add(key, background=background)
-        queue.done(key)
+        queue.add("a", priority=added[0])
+        if runs:
+            await queue.get()
+        for priority in added:
+            queue.add("a", priority=priority)
+        if runs:
+            queue.done("a")
         queue.add("b")
         assert await drained(queue) == order
 

@@ -238,6 +238,10 @@ def test_everything_is_counted_by_the_names_that_dashboards_know() -> None:
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, labels or of_queue)
 
+    def depth() -> list[float | None]:
+        found = ({**of_queue, "priority": str(priority)} for priority in (0, -50, -100))
+        return [registry.get_sample_value("workqueue_depth", labels) for labels in found]
+
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue("shop", delays=DELAYS, metrics=metrics)
 
@@ -249,10 +253,10 @@ def test_everything_is_counted_by_the_names_that_dashboards_know() -> None:
 
         for key in ("good", "good", "bad", "again"):
             queue.add(key)
-        assert value("workqueue_depth") == 3
+        assert depth() == [3, 0, 0]
         working = asyncio.create_task(work(queue, handle, metrics=metrics))
         await asyncio.sleep(1)
-        assert (value("workqueue_depth"), value("workqueue_unfinished_work_seconds")) == (2, 1)
+        assert (depth(), value("workqueue_unfinished_work_seconds")) == ([2, 0, 0], 1)
         assert value("workqueue_longest_running_processor_seconds") == 1
         await asyncio.sleep(4.5)
         queue.close()
