@@ -477,7 +477,8 @@ class Informer:
         """Return when the watch has been idle for too long, or a list is due."""
         self._last_event_at = self._timing.monotonic()
         while not self._is_due:
-            left = self._last_event_at + self._timing.idle_timeout - self._timing.monotonic()
+            idle, due = self._last_event_at + self._timing.idle_timeout, self._listed_at + self._timing.relist_every
+            left = min(idle, due) - self._timing.monotonic()
             if left <= 0:
                 return
             await self._timing.sleep(left)

@@ -72,7 +72,8 @@ def api_server(
         "service-account-issuer": "https://kubernetes.default.svc",
         "service-account-key-file": str(tokens.certificate),
         "service-account-signing-key-file": str(tokens.key),
-        "service-cluster-ip-range": "10.0.0.0/24",
+        # A /24 has addresses for 253 Services. The API server accepts a range of at most 20 bits.
+        "service-cluster-ip-range": "10.0.0.0/12",
         "allow-privileged": "true",
         # It requires a service account of every pod, but no controller creates them.
         "disable-admission-plugins": "ServiceAccount",

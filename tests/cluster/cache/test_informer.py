@@ -340,7 +340,7 @@ class TestWatch:
         env.connection.drop = 1
         await env.theirs(note="missed")
         assert await env.note() == "theirs"
-        await env.time.advance(env.timing.relist_every + env.timing.idle_timeout)
+        await env.time.advance(env.timing.relist_every)
 
         assert await env.note() == "missed"
 
@@ -349,7 +349,7 @@ class TestWatch:
         await env.sync()
         env.connection.drop = 1
         await env.theirs(note="missed")
-        for number in range(80):
+        for number in range(72):
             await env.theirs("other", note=str(number))
             await env.time.advance(50)
 

@@ -224,6 +224,19 @@ class TestUse:
         assert envtest.kubectl("get", "namespace", "default").startswith("NAME")
         assert [file.name for file in tmp_path.rglob("*")] == [".kube", "kuberc"]
 
+    async def test_several_hundred_services_get_addresses(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster
+    ) -> None:
+        def service(number: int) -> Manifest:
+            metadata = {"name": f"web-{number}", "namespace": envtest.namespace}
+            return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 80}]}}
+
+        made = await asyncio.gather(
+            *(envtest_cluster.create(service(number), field_manager="test") for number in range(300))
+        )
+
+        assert len({one["spec"]["clusterIP"] for one in made}) == 300
+
     def test_a_failing_kubectl_raises_its_standard_error(self, envtest: Envtest) -> None:
         with pytest.raises(ConfigError, match=r'kubectl get pod a: code 1: .*pods "a" not found'):
             envtest.kubectl("get", "pod", "a")
