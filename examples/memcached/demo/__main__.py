@@ -86,7 +86,8 @@ async def create(stage: Stage) -> None:
 
     await stage.until(are_made)
     say("The operator makes three objects:")
-    await print_events(stage, *(f"Created {key.kind} {key.name}" for key in (DEPLOYMENT, AUTOSCALER, SERVICE)))
+    names = ", ".join(f"{key.kind} {key.name}" for key in (DEPLOYMENT, AUTOSCALER, SERVICE))
+    await print_events(stage, f"Created 3 objects: {names}")
     stage.world.load = TRAFFIC[0]
     await stage.rollout()
     await print_conditions(stage)

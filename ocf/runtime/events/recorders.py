@@ -1,7 +1,6 @@
 """Recorders that wrap others: one for several recorders, one that rewrites events, and one that folds them."""
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Final, TypeAlias
 from ocf.concepts import Attempt, Event, Recorder
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["EventFormatter", "FoldedEvents", "folded", "multi_recorder", "rewrite_events"]
+__all__ = ["FOLDED_REASONS", "EventFormatter", "FoldedEvents", "folded", "multi_recorder", "rewrite_events"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -97,23 +96,30 @@ def rewrite_events(recorder: Recorder, formatter: EventFormatter) -> Recorder:
     return _RewritingRecorder(recorder, formatter)
 
 
-# Each of so many events of one sort is posted as it is.
-_MOST_ALIKE: Final = 10
-_NAMED: Final = 3
+# What a reconcile does to objects, by action: the word with which its notes begin.
+_DONE: Final = {"Create": "Created", "Update": "Updated", "Delete": "", "Orphan": ""}
+_SEVERAL: Final = "Reconciled"
+FOLDED_REASONS: Final = frozenset({*filter(None, _DONE.values()), _SEVERAL})
+"""The reasons of an event that says what several with different reasons say."""
+# A note may have 1024 characters.
+_NAMED: Final = 10
+_QUOTED: Final = 3
 
 
 class FoldedEvents:
-    """Forwards the events of a reconcile at its end: many of one reason become one.
+    """Forwards the events of a reconcile at its end: those about objects that it changed become one.
 
-    A reconcile that changes a thousand objects would post as many events about one owner, each of them a write.
+    Most writes of a reconcile that creates the objects of an owner would be events otherwise.
 
     Args:
         recorder: Gets the events.
+        formatter: Rewrites each event before; see `rewrite_events`.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, formatter: EventFormatter | None = None) -> None:
         self._recorder = recorder
-        self._held: dict[ObjectKey, list[Event]] = {}
+        self._formatter = formatter
+        self._held: dict[ObjectKey, list[tuple[str, Event]]] = {}
 
     @contextmanager
     def reconciling(self, owner: ObjectKey) -> Iterator[None]:
@@ -132,49 +138,77 @@ class FoldedEvents:
 
     def happened(self, event: Event) -> None:
         """Hold an event until the reconcile of its owner ends; without one, forward it."""
+        rewritten = event if self._formatter is None else self._formatter(event)
+        if rewritten is None:
+            return
         held = self._held.get(event.owner)
         if held is None:
-            self._recorder.happened(event)
+            self._recorder.happened(rewritten)
         else:
-            held.append(event)
+            held.append((_change(event), rewritten))
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
         """Forward the conditions of an owner."""
         self._recorder.observed(owner, conditions)
 
 
-def folded(events: Sequence[Event]) -> list[Event]:
-    """Return events in their order, in which many about different objects, of one reason and action, are one.
+def _change(event: Event) -> str:
+    """Return the action of an event about a change of another object than the owner; empty for any other event."""
+    is_change = event.type == "Normal" and event.resource != event.owner and event.action in _DONE
+    return event.action if is_change else ""
 
-    Warnings stay as they are: a user acts upon each of them.
+
+def folded(events: Sequence[tuple[str, Event]]) -> list[Event]:
+    """Return events in their order, in which those about objects that were changed are one, where the first of them is.
+
+    Warnings are no changes: a user acts upon each of them.
 
     Args:
-        events: The events of one reconcile.
+        events: The events of one reconcile, each with the action of its change; empty for one that stays as it is.
 
     Example:
         >>> shop, guide = (ObjectKey("example.com/v1", kind, "a", "town") for kind in ("Shop", "Guide"))
         >>> about = {"owner": shop, "owner_uid": "1", "resource": guide, "reason": "CreatedGuide", "action": "Create"}
-        >>> [event.note for event in folded([Event(**about, note=f"Created Guide '{at}'") for at in range(500)])]
-        ["Created Guide '0'; Created Guide '1'; Created Guide '2'; and 497 more"]
+        >>> made = [("Create", Event(**about, note=f"Created Guide '{at}'")) for at in range(3)]
+        >>> [event.note for event in folded(made)]
+        ["Created 3 objects: Guide '0', Guide '1', Guide '2'"]
     """
-    alike: defaultdict[tuple[str, str, str] | None, list[Event]] = defaultdict(list)
-    for event in events:
-        alike[_sort(event)].append(event)
-    found: list[Event] = []
-    done: set[tuple[str, str, str]] = set()
-    for event in events:
-        sort = _sort(event)
-        same = alike[sort]
-        if sort is None or len(same) <= _MOST_ALIKE:
+    found: list[Event | str] = []
+    changes: dict[str, list[tuple[str, Event]]] = {}
+    for action, event in events:
+        if not action:
             found.append(event)
-        elif sort not in done:
-            done.add(sort)
-            notes = "; ".join(one.note for one in same[:_NAMED])
-            found.append(replace(event, resource=event.owner, note=f"{notes}; and {len(same) - _NAMED} more"))
-    return found
+        elif event.owner_uid in changes:
+            changes[event.owner_uid].append((action, event))
+        else:
+            changes[event.owner_uid] = [(action, event)]
+            found.append(event.owner_uid)
+    return [_one_of(changes[one]) if isinstance(one, str) else one for one in found]
 
 
-def _sort(event: Event) -> tuple[str, str, str] | None:
-    """Return what events have in common that become one; None for one that stays as it is."""
-    is_routine = event.type == "Normal" and event.resource != event.owner
-    return (event.owner_uid, event.reason, event.action) if is_routine else None
+def _one_of(changes: Sequence[tuple[str, Event]]) -> Event:
+    """Return one event that says what several say."""
+    first = changes[0][1]
+    if len(changes) == 1:
+        return first
+    by_action = {
+        action: notes for action in _DONE if (notes := [event.note for did, event in changes if did == action])
+    }
+    note = "; ".join(_note_of(_DONE[action], notes) for action, notes in by_action.items())
+    reason, action = first.reason, first.action
+    if any(event.reason != reason for _, event in changes):
+        reason = (len(by_action) == 1 and _DONE[changes[0][0]]) or _SEVERAL
+    if len(by_action) > 1:
+        action = "Reconcile"
+    return replace(first, resource=first.owner, reason=reason, action=action, note=note)
+
+
+def _note_of(verb: str, notes: Sequence[str]) -> str:
+    if len(notes) == 1:
+        return notes[0]
+    # The author's formatter may write anything.
+    is_short = bool(verb) and all(note.startswith(f"{verb} ") for note in notes)
+    named = [note.removeprefix(f"{verb} ") for note in notes[:_NAMED]] if is_short else [*notes[:_QUOTED]]
+    if notes[len(named) :]:
+        named.append(f"and {len(notes) - len(named)} more")
+    return f"{verb} {len(notes)} objects: {', '.join(named)}" if is_short else "; ".join(named)

@@ -280,10 +280,10 @@ class Manager:
         if self._options.events:
             poster = broadcasting_events(cluster, controller=operator.controller, clock=self._options.clock)
             self._posted[operator.name] = posted = await stack.enter_async_context(poster)
-            folding = FoldedEvents(posted)
-            recorders.append(
-                rewrite_events(folding, operator.event_formatter) if operator.event_formatter is not None else folding
-            )
+            formatter = operator.event_formatter
+            if operator.fold_events:
+                folding = FoldedEvents(posted, formatter)
+            recorders.append(folding or (posted if formatter is None else rewrite_events(posted, formatter)))
         deps = ControllerDeps(
             clock=self._options.clock,
             recorder=multi_recorder(*recorders),

@@ -143,6 +143,8 @@ class Operator(Generic[O]):
         reconcile_timeout: How long a reconcile may take before it is cancelled, which is an error.
         resync: Period after which all owners are reconciled without an event; None for never.
         event_formatter: Rewrites events in the operator's own terms; None posts them unchanged.
+        fold_events: Whether the events of a reconcile about objects that it created, updated or deleted are posted as
+            one event; otherwise, each is an event.
         recorders: Recorders of attempts, events and conditions, in addition to those of metrics and events.
         on_deleted: Called with the key of each owner that is gone, to drop data that the process keeps for it.
 
@@ -184,6 +186,7 @@ class Operator(Generic[O]):
     reconcile_timeout: timedelta = _LIMIT
     resync: timedelta | None = _RESYNC
     event_formatter: EventFormatter | None = None
+    fold_events: bool = True
     recorders: Sequence[Recorder] = ()
     on_deleted: Callable[[ObjectKey], object] | None = None
 

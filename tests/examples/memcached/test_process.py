@@ -140,5 +140,7 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
     )
     assert reachable == 200
     assert {"annotations", "finalizers"}.isdisjoint(live["metadata"])
-    assert {event["note"] for event in events} >= {"Created Deployment my-cache", "Created Service my-cache"}
+    assert "Created 3 objects: Deployment my-cache, HorizontalPodAutoscaler my-cache, Service my-cache" in {
+        event["note"] for event in events
+    }
     assert (await cluster.list("coordination.k8s.io/v1", "Lease", ListOptions(namespace="ops"))).items

@@ -96,14 +96,29 @@ def test_an_error_of_the_block_is_raised_unchanged_and_cancels_reconciles(run_te
     run_test(test)
 
 
-def test_events_of_the_last_reconciles_are_posted(run_test: RunTest) -> None:
+@pytest.mark.parametrize(
+    ("fold", "events"),
+    [
+        (True, {("Created", "Created 2 objects: ConfigMap 'corner-settings', Service 'corner-front'")}),
+        (
+            False,
+            {
+                ("CreatedConfigMap", "Created ConfigMap 'corner-settings'"),
+                ("CreatedService", "Created Service 'corner-front'"),
+            },
+        ),
+    ],
+)
+def test_events_of_the_last_reconciles_are_posted(
+    run_test: RunTest, events: set[tuple[str, str]], *, fold: bool
+) -> None:
     async def test(env: Env) -> None:
-        async with env.operating():
+        async with env.operating(fold_events=fold):
             await env.create(shop())
             await asyncio.sleep(1)
-        events = await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
-        assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
-        assert {event["reason"] for event in events.items} == {"CreatedConfigMap", "CreatedService"}
+        found = (await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))).items
+        assert {event["reportingController"] for event in found} == {"example.com/shops"}
+        assert {(event["reason"], event["note"]) for event in found} == events
 
     run_test(test)
 

@@ -414,7 +414,7 @@ async def test_rights_in_one_namespace(
             events = await world.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="default"))
             return {one["reason"] for one in events.items if one["regarding"]["uid"] == uid}
 
-        await eventually(about, lambda reasons: reasons >= {"CreatedConfigMap", "CreatedDeployment"})
+        await eventually(about, lambda reasons: reasons >= {"Created"})
     assert "forbidden" not in caplog.text.lower()
 
 
