@@ -38,7 +38,6 @@ QUOTED: Final = {
     "ocf/component/reconcile/prerequisites.py: Exception": "a prerequisite of the author, whose own text this is",
     "ocf/component/reconcile/rollout.py: Exception": "failure_text, which quotes our own errors only",
     "ocf/controllers/hpa/snapshot/observer.py: QuantityError, ValueError": "parse_time, and quantities",
-    "ocf/controllers/nodegroup/reconciler.py: Exception": "failure_text, which quotes our own errors only",
     "ocf/nodegroups/snapshot/pods.py: ValueError": "parse_time",
     "ocf/objects/data_validation.py: ValueError": "decode_base64",
     "ocf/runtime/operator/background.py: Exception": "failure_text, which quotes our own errors only",

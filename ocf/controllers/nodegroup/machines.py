@@ -78,6 +78,9 @@ class MachineSteps:
         except ProviderError as error:
             current.problems.setdefault(node.group, str(error))
             _log.warning("VPSieNode %s/%s: the provider failed: %s", node.key.namespace, node.name, error)
+        except Exception as error:  # noqa: BLE001 (logged; the other nodes go on)
+            current.unexpected(f"VPSieNode {node.key.namespace}/{node.name}", error, group=node.group)
+            _log.exception("VPSieNode %s/%s failed; the others go on", node.key.namespace, node.name)
 
     async def _advance(self, current: NodeGroupContext, node: NodeObject) -> None:
         if node.spec is None or node.problems:

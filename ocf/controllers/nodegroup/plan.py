@@ -1,6 +1,6 @@
 """Plan of a reconcile: the decision about all groups, from what was read; pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,6 +60,7 @@ def make_plan(
     now: datetime,
     rules: Sequence[SafetyRule] = (),
     *,
+    only: Collection[str] | None = None,
     priority_cutoff: int = PRIORITY_CUTOFF,
 ) -> NodeGroupPlan:
     """Return what would be done now.
@@ -69,10 +70,11 @@ def make_plan(
         catalog: The instance types.
         now: The time.
         rules: Safety rules of the user.
+        only: The names of the groups that are decided about; None for all. The nodes of others stay as they are.
         priority_cutoff: No node is added or kept for pods with a lower priority.
     """
     snapshot = view.snapshot(catalog)
-    groups = view.desired_groups()
+    groups = [each for each in view.desired_groups() if only is None or each.name in only]
     statuses, messages = {}, {}
     for group in groups:
         found = view.groups[group.name]

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.errors import failure_text
 from ocf.nodegroups import Machine
 
 __all__ = ["NodeGroupContext"]
@@ -47,6 +48,17 @@ class NodeGroupContext:
     def machine_of(self, node: NodeObject, *, keeps_names: bool) -> Machine | None:
         """Return the machine of a node; None if the provider does not list it."""
         return self._by_name.get(node.name) if keeps_names else self._by_id.get(node.status.machine_id)
+
+    def unexpected(self, name: str, error: Exception, *, group: str = "") -> None:
+        """Record an unexpected error of a step; it ends no other one.
+
+        Args:
+            group: The name of the group whose condition shows it; empty for none.
+        """
+        text = f"{name}: {failure_text(error)}; the log of the controller has more"
+        self.failures.append(text)
+        if group:
+            self.errors.setdefault(group, text)
 
     def owner_of(self, name: str) -> NodeObject | None:
         """Return the object of a Node; None if none claims it."""

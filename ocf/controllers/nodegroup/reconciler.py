@@ -29,7 +29,7 @@ from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status, store_node_status
-from ocf.errors import ApiError, ProviderError, failure_text
+from ocf.errors import ApiError, ProviderError
 from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, IncompleteListError, Machine, Provider
 from ocf.nodegroups.scale_down import is_sick
 
@@ -88,12 +88,13 @@ class Reconciler:
         current = NodeGroupContext(view=view, machines=machines, now=now, unknown=unknown)
         if not self._options.dry_run:
             await self._step_machines(current)
-        plan = make_plan(view, self._catalog, now, self._options.rules, priority_cutoff=self._options.priority_cutoff)
+        plan = self._plan(current)
         self._options.report(plan)
         if not self._options.dry_run:
             await self._reject_invalid(view, now)
             for group in plan.groups:
                 await self._carry_out(current, plan, view.groups[group])
+            await self._show_errors(current, plan)
             await self._safely("machines", self._orphans.check(view, machines, now), current)
         self._measure(view, plan)
         busy = current.failures or current.problems or _is_busy(view)
@@ -107,8 +108,58 @@ class Reconciler:
         step = self._writer.carry_out(view, plan, group, problem=problem, now=now)
         await self._safely(name, step, current, group=name)
         if not before and name in current.errors:
-            status = failed_status(group, "ReconcileFailed", current.errors[name], now)
-            await self._safely(name, store_group_status(self._cluster, group, status), current)
+            await self._store_error(current, group)
+
+    def _plan(self, current: NodeGroupContext) -> NodeGroupPlan:
+        """Return what would be done now; a group about which no decision can be made is left out."""
+        try:
+            return self._plan_of(current)
+        except Exception:  # noqa: BLE001 (logged; each group is tried)
+            _log.exception("no decision about all groups; each is decided about alone")
+        left_out = set()
+        for name in [group.name for group in current.view.desired_groups()]:
+            try:
+                self._plan_of(current, name)
+            except Exception as error:  # noqa: BLE001 (logged; the other groups go on)
+                left_out.add(name)
+                current.unexpected(name, error, group=name)
+                _log.exception("%s: no decision; the other groups go on", name)
+        names = [group.name for group in current.view.desired_groups() if group.name not in left_out]
+        try:
+            return self._plan_of(current, *names)
+        except Exception as error:  # noqa: BLE001 (logged and shown in each group)
+            for name in names:
+                current.unexpected(name, error, group=name)
+            _log.exception("no decision about the groups together")
+            return self._plan_of(current, "")
+
+    def _plan_of(self, current: NodeGroupContext, *names: str) -> NodeGroupPlan:
+        """Return what would be done now with the groups of these names; with all without any."""
+        options = self._options
+        return make_plan(
+            current.view,
+            self._catalog,
+            current.now,
+            options.rules,
+            only=names or None,
+            priority_cutoff=options.priority_cutoff,
+        )
+
+    async def _show_errors(self, current: NodeGroupContext, plan: NodeGroupPlan) -> None:
+        """Show unexpected errors of groups: in the conditions that no decision has set, and once in an event."""
+        for name, text in current.errors.items():
+            group = current.view.groups.get(name)
+            if group is None:
+                continue
+            if name not in plan.groups:
+                await self._store_error(current, group)
+            # Afterwards the condition has it.
+            if not any(each.reason == "ReconcileFailed" for each in group.status.conditions or ()):
+                self._reporter.event(group, "ReconcileFailed", text)
+
+    async def _store_error(self, current: NodeGroupContext, group: GroupObject) -> None:
+        status = failed_status(group, "ReconcileFailed", current.errors[group.name], current.now)
+        await self._safely(group.name, store_group_status(self._cluster, group, status), current)
 
     async def _list(self) -> tuple[Sequence[Machine], Mapping[str, str]]:
         """Return the machines of the provider, and why those of some instance types could not be read."""
@@ -231,10 +282,7 @@ class Reconciler:
             current.failures.append(f"{name}: {error}")
             _log.warning("%s: %s", name, error)
         except Exception as error:  # noqa: BLE001 (logged; the other groups go on)
-            text = f"{name}: {failure_text(error)}; the log of the controller has more"
-            current.failures.append(text)
-            if group:
-                current.errors.setdefault(group, text)
+            current.unexpected(name, error, group=group)
             _log.exception("%s failed; the others go on", name)
 
     def _measure(self, view: ClusterView, plan: NodeGroupPlan) -> None:

@@ -12,7 +12,15 @@ __all__ = ["COMPONENT", "Reason", "Reporter"]
 COMPONENT: Final = "ocf-nodegroup-controller"
 """The reporting component of events."""
 
-Reason = Literal["ScalingUp", "ScalingDown", "ScaleUpFailed", "ScaleDownBlocked", "OrphanedMachine", "ValidationFailed"]
+Reason = Literal[
+    "ScalingUp",
+    "ScalingDown",
+    "ScaleUpFailed",
+    "ScaleDownBlocked",
+    "OrphanedMachine",
+    "ReconcileFailed",
+    "ValidationFailed",
+]
 """The reasons of events."""
 
 _ACTIONS: Final[dict[Reason, str]] = {
@@ -21,6 +29,7 @@ _ACTIONS: Final[dict[Reason, str]] = {
     "ScaleUpFailed": "ScaleUp",
     "ScaleDownBlocked": "ScaleDown",
     "OrphanedMachine": "Delete",
+    "ReconcileFailed": "Reconcile",
     "ValidationFailed": "Validate",
 }
 _NORMAL: Final = ("ScalingUp", "ScalingDown")
