@@ -16,7 +16,7 @@ WORKERS ?= auto
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients jobset playground site site-version dist release kubernetes check \
+.PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients cluster-api jobset playground site site-version dist release kubernetes check \
 	charts chart-lint chart-version chart-push \
 	bench format lock lock-lowest clean
 
@@ -56,6 +56,11 @@ envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests o
 clients: $(VENV)/.ready  ## install Kubernetes clients of other projects, for the tests with them
 	@$(BIN)/python -m scripts.cached_environment clients
 	@$(BIN)/python -m tests.clients.go_programs
+
+cluster-api: envtest  ## build the controllers of Cluster API, and run the tests of its provider beside them; needs Go
+	@$(BIN)/python -m tests.clients.go_programs cluster-api
+	@OCF_REQUIRE=envtest,cluster-api $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=2 \
+		tests/controllers/nodegroup/whole_cluster/test_cluster_api_controllers.py
 
 jobset: envtest  ## run JobSet's own suite on the controller of examples/jobset; needs Go
 	@$(BIN)/python -m tests.clients.jobset

@@ -23,6 +23,7 @@ LONG: Final = "long"
 PROVIDED_BY: Final[Mapping[str, str]] = {
     "chromium": "the system's package chromium",
     "clients": "make clients",
+    "cluster-api": "make cluster-api",
     "envtest": "make envtest",
     LONG: f"{REQUIRE}={LONG} make test",
     "playground": "make playground",

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -41,6 +41,7 @@ class Module:
         packages: The packages of its programs.
         tests: Packages whose tests are built as programs, too; such a program is called `<package>.test`.
         suffix: What the names of its programs end with, in addition to those of their packages.
+        copied: Files and folders of the first package's own module that lie beside the programs.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Module:
     packages: tuple[str, ...]
     tests: tuple[str, ...] = ()
     suffix: str = ""
+    copied: tuple[str, ...] = ()
 
     @property
     def sources(self) -> list[Path]:
@@ -79,20 +81,27 @@ MODULES: Final = (
     ),
     Module("helm3", Path(__file__).parent / "programs/helm3", ("helm.sh/helm/v3/cmd/helm",), suffix="3"),
 )
+CLUSTER_API: Final = Module(
+    "cluster-api",
+    Path(__file__).parent / "programs/cluster_api",
+    ("sigs.k8s.io/cluster-api",),
+    copied=("config/crd/bases", "config/webhook/manifests.yaml"),
+)
+"""The controllers of Cluster API, which `make cluster-api` builds: no other program shares its dependencies."""
 
 
 def program(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return a program of the current sources.
 
     Args:
-        name: The name of its package: `admission`, `clientgo`, `helm`, `operator`, `site-operator`, `controller.test`;
-            or `helm3`.
+        name: The name of its package: `admission`, `clientgo`, `cluster-api`, `helm`, `operator`, `site-operator`,
+            `controller.test`; or `helm3`.
         environ: The environment variables.
 
     Returns:
         The program; None if it is not built.
     """
-    found = (module.built(environ) / name for module in MODULES)
+    found = (module.built(environ) / name for module in (*MODULES, CLUSTER_API))
     return next((path for path in found if path.exists()), None)
 
 
@@ -126,11 +135,32 @@ def _build(module: Module, environ: Mapping[str, str]) -> None:
             go.run(["test", "-c", *output, *module.tests], module.folder)
         for one in made.iterdir():
             one.rename(f"{one}{module.suffix}")
+        if module.copied:
+            (source,) = go.run(["list", "-f", "{{.Module.Dir}}", module.packages[0]], module.folder)
+            _copy(Path(source), module.copied, made)
         made.rename(folder)
 
 
-def main() -> int:
-    """Build the programs, or print in one line why they are left out."""
+def _copy(source: Path, names: Sequence[str], target: Path) -> None:
+    for name in names:
+        path = source / name
+        for each in path.iterdir() if path.is_dir() else (path,):
+            # What Go keeps in its cache is read-only.
+            copied = target / each.relative_to(path.parent)
+            copied.parent.mkdir(exist_ok=True)
+            shutil.copyfile(each, copied)
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Build the programs, or print in one line why they are left out.
+
+    Args:
+        arguments: `cluster-api` builds the controllers of Cluster API instead of the others.
+    """
+    if list(arguments) == [CLUSTER_API.name]:
+        if not CLUSTER_API.built(os.environ).exists():
+            _build(CLUSTER_API, os.environ)
+        return 0
     if not shutil.which("go"):
         sys.stdout.write("Go is not installed: tests of clients in Go are left out\n")
         return 0
@@ -149,4 +179,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

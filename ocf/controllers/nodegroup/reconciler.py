@@ -89,6 +89,15 @@ class Reconciler:
         if not self._options.dry_run:
             await self._step_machines(current)
         plan = self._plan(current)
+        if self._catalog_at != now and any(each.removals for each in plan.groups.values()):
+            # What the provider said some minutes ago is no reason to drain a node: a rollout may have begun since.
+            try:
+                await self._read_catalog(now)
+            except ProviderError as error:
+                _log.warning("the provider failed: %s", error)
+                await self._report_outage(view, error, now)
+                return self._delay(error.retry_after)
+            plan = self._plan(current)
         self._options.report(plan)
         if not self._options.dry_run:
             await self._reject_invalid(view, now)
@@ -173,8 +182,11 @@ class Reconciler:
         known = self._catalog_at
         # Negative after the clock was set back, which would keep the catalog for as long.
         if known is None or not timedelta(0) <= now - known < self._options.catalog_period:
-            self._catalog = Catalog.of(await self._provider.instance_types())
-            self._catalog_at = now
+            await self._read_catalog(now)
+
+    async def _read_catalog(self, now: datetime) -> None:
+        self._catalog = Catalog.of(await self._provider.instance_types())
+        self._catalog_at = now
 
     async def _step_machines(self, current: NodeGroupContext) -> None:
         """Take one step with each machine and in each drain, and with each group that is being deleted."""

@@ -36,7 +36,7 @@ class Management:
             await self.env.cluster.create(definition, field_manager="user")
         await self.capi.define("small", annotations=CAPACITIES)
         self.env.restart(provider=ClusterAPIProvider(self.env.cluster, "default"))
-        await self.env.set_up(datacenterID="fra-1", offeringIDs=["small"], maxNodes=2)
+        await self.env.set_up(datacenterID="fra-1", offeringIDs=["small"], maxNodes=1, scaleDownCooldown="0s")
 
     async def tick(self, times: int = 1) -> None:
         """Let the controller, Cluster API and kubelets act, and time pass."""
@@ -63,13 +63,18 @@ class Management:
         await self.env.patch_status(ObjectKey("v1", "Node", name), ready, by="kubelet")
 
     async def drain(self, machine: str) -> None:
-        """Delete a Machine, and move its pods, as Cluster API does before it lets the Machine go."""
+        """Delete a Machine and cordon its Node, as Cluster API does before it lets the Machine go."""
         await self.capi.remove(machine)
         await self.env.merge_patch(
             ObjectKey("v1", "Node", f"node-{machine}"), {"spec": {"unschedulable": True}}, by="capi"
         )
 
     async def finish(self, machine: str) -> None:
+        """Evict the pods of a Machine, whose owners replace them at once, and let it go."""
+        for pod in await self.env.objects("Pod"):
+            if pod["spec"].get("nodeName") == f"node-{machine}":
+                await self.env.cluster.delete(ObjectKey.of(pod))
+        await self.env.others()
         await self.capi.finish(machine)
         await self.env.cluster.delete(ObjectKey("v1", "Node", f"node-{machine}"))
 
@@ -86,6 +91,18 @@ async def rollout(management: Management) -> None:
     await management.tick(3)
 
 
+async def rollout_with_a_slow_drain(management: Management) -> None:
+    management.capi.template = "b"
+    await management.capi.surge("small")
+    await management.boot()
+    await management.env.tick(3)
+    await management.drain("small-1")
+    # A disruption budget may hold the pods back for hours.
+    await management.env.tick(60)
+    await management.finish("small-1")
+    await management.tick(3)
+
+
 async def health_check(management: Management) -> None:
     await management.env.kill_node("node-small-1")
     await management.tick(2)
@@ -97,7 +114,7 @@ async def health_check(management: Management) -> None:
 
 
 # https://github.com/kubernetes/autoscaler/issues/8494, https://github.com/gardener/machine-controller-manager/issues/758
-@pytest.mark.parametrize("history", [rollout, health_check])
+@pytest.mark.parametrize("history", [rollout, rollout_with_a_slow_drain, health_check])
 def test_the_replacement_of_a_machine_stays_with_its_pods(
     env: Env, history: Callable[[Management], Coroutine[Any, Any, None]]
 ) -> None:

@@ -14,15 +14,24 @@ Source: https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/autos
 MachineSets of Cluster API 1.13.6.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
 from ocf.cluster.retry import MOST_TRIES, retry_on_conflict
+from ocf.controllers.nodegroup.providers.cluster_api_record import (
+    DELETE,
+    RECORD,
+    Record,
+    by_age,
+    created_of,
+    is_deleting,
+    is_marked,
+    name_of,
+)
 from ocf.errors import (
     ApiError,
     CapacityExhaustedError,
@@ -43,12 +52,10 @@ from ocf.objects.manifest import PREFIX
 __all__ = ["ClusterAPIProvider"]
 
 _CAPACITY: Final = "capacity.cluster-autoscaler.kubernetes.io"
-_DELETE: Final = "cluster.x-k8s.io/delete-machine"
 _DEPLOYMENT: Final = "cluster.x-k8s.io/deployment-name"
 _PAUSED: Final = "cluster.x-k8s.io/paused"
 _TEMPLATE: Final = "machine-template-hash"
 _PRICE: Final = f"autoscaling.{PREFIX}/price-per-hour"
-_RECORD: Final = f"autoscaling.{PREFIX}/machines"
 _FIELD_MANAGER: Final = "ocf-nodegroup-controller"
 # Provisioned counts as running: the infrastructure is up, and whether the node is ready shows its Node.
 _STATES: Final = {
@@ -60,65 +67,7 @@ _STATES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """Record of the requests that one MachineDeployment fulfils, in its annotation.
-
-    Args:
-        requests: Machine of each request, by the name of the request; empty as long as it has none.
-        others: Machines that existed before the first request, and belong to no request.
-        cluster: The uid of the Namespace kube-system of the cluster that made the requests; empty before
-            the first request, and in a record that was written without it.
-    """
-
-    requests: Mapping[str, str]
-    others: frozenset[str]
-    cluster: str = ""
-
-    @classmethod
-    def read(cls, deployment: Manifest, machines: Sequence[Manifest]) -> "_Record":
-        """Read the record; a new one, in which all machines are others, if there is none."""
-        text = (deployment["metadata"].get("annotations") or {}).get(_RECORD)
-        if text is None:
-            return cls({}, frozenset(_name(each) for each in machines))
-        try:
-            found = json.loads(text)
-            requests = {str(name): str(machine) for name, machine in found["requests"].items()}
-            return cls(requests, frozenset(map(str, found["others"])), str(found.get("cluster", "")))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            # Guessing would give machines to the wrong nodes, and delete them with these.
-            where = f"MachineDeployment {_name(deployment)}: metadata.annotations[{_RECORD}]"
-            raise ProviderRefusedError(f"{where}: expected the JSON that this provider wrote, got {text!r}") from error
-
-    def text(self) -> str:
-        """Return the value of the annotation."""
-        owner = {"cluster": self.cluster} if self.cluster else {}
-        return json.dumps({"requests": dict(sorted(self.requests.items())), "others": sorted(self.others), **owner})
-
-    def with_machines(self, machines: Sequence[Manifest], replicas: int) -> "_Record":
-        """Give machines that belong to no request to the requests without one, the oldest first.
-
-        Cluster API replaces a machine that another client deletes; the replacement belongs to the same request.
-
-        Args:
-            replicas: `spec.replicas`: as many machines as there are requests and others, but in a rollout.
-        """
-        existing = {_name(each) for each in machines}
-        lasting = {_name(each) for each in machines if not _is_deleting(each)}
-        kept = {name: machine if machine in existing else "" for name, machine in self.requests.items()}
-        others = self.others & existing
-        taken = {*kept.values(), *others}
-        # One that is marked goes next: its request, if it had one, has been deleted.
-        free = [name for name in _by_age(machines) if name in lasting - taken and not _is_marked(machines, name)]
-        # First the requests without any machine; that of the others is still being deleted.
-        waiting = sorted((machine, name) for name, machine in kept.items() if machine not in lasting)
-        given = {name: machine for (_, name), machine in zip(waiting, free, strict=False)}
-        # The rest is of a rollout, unless a user has raised `replicas`, or a machine of theirs was replaced.
-        more = max(0, replicas - len(kept) - len(others & lasting))
-        return replace(self, requests={**kept, **given}, others=others | set(free[len(given) :][:more]))
-
-
-_Change: TypeAlias = Callable[[_Record, int], tuple[_Record, int]]
+_Change: TypeAlias = Callable[[Record, int], tuple[Record, int]]
 """Takes the record and `spec.replicas` of a MachineDeployment, and returns the new ones."""
 
 
@@ -155,13 +104,13 @@ class ClusterAPIProvider:
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return one instance type for each MachineDeployment, sorted by name; as `Provider`."""
         own = await self._identity()
-        found = [_instance_type(each, await self._machines(_name(each)), own) for each in await self._deployments()]
+        found = [_instance_type(each, await self._machines(name_of(each)), own) for each in await self._deployments()]
         return sorted(found, key=lambda each: each.name)
 
     async def create(self, request: MachineRequest) -> Machine:
         """Raise `spec.replicas` by one and record the request, unless it is recorded; as `Provider`."""
 
-        def add(record: _Record, replicas: int) -> tuple[_Record, int]:
+        def add(record: Record, replicas: int) -> tuple[Record, int]:
             # Repeated after a lost answer; the record says that `replicas` was raised.
             if request.name in record.requests:
                 return record, replicas
@@ -170,7 +119,7 @@ class ClusterAPIProvider:
         own = await self._identity()
         deployment = await self._deployment(request.instance_type)
         reason = _pause(deployment)
-        if reason and request.name not in _Record.read(deployment, ()).requests:
+        if reason and request.name not in Record.read(deployment, ()).requests:
             raise CapacityExhaustedError(f"{request.name} cannot be created: {reason}")
         await self._change(request.instance_type, add)
         return await self.get(request)
@@ -206,24 +155,24 @@ class ClusterAPIProvider:
         for deployment in await self._deployments():
             try:
                 # What another cluster has requested is not listed: it belongs to no object here, and would be deleted.
-                if not _foreign(_Record.read(deployment, ()), own):
+                if not _foreign(Record.read(deployment, ()), own):
                     found += await self._read_one(deployment)
             except ProviderError as error:
-                failed[_name(deployment)] = str(error)
+                failed[name_of(deployment)] = str(error)
         return found, failed
 
     async def _read_one(self, deployment: Manifest) -> Sequence[Machine]:
-        machines = await self._machines(_name(deployment))
-        record = _Record.read(deployment, machines)
+        machines = await self._machines(name_of(deployment))
+        record = Record.read(deployment, machines)
         if record.with_machines(machines, _replicas(deployment)) != record:
-            record = await self._change(_name(deployment), lambda record, replicas: (record, replicas))
+            record = await self._change(name_of(deployment), lambda record, replicas: (record, replicas))
         names = {machine: name for name, machine in record.requests.items() if machine}
         waiting = sorted(name for name, machine in record.requests.items() if not machine)
         if len(machines) >= _replicas(deployment) and not _pause(deployment):
             await self._release(machines, {*names, *record.others}, len(waiting))
         return [
             *(
-                replace(_machine(each, deployment, names.get(_name(each), "")), may_be_foreign=not record.cluster)
+                replace(_machine(each, deployment, names.get(name_of(each), "")), may_be_foreign=not record.cluster)
                 for each in machines
             ),
             *(replace(_waiting(name, deployment), may_be_foreign=not record.cluster) for name in waiting),
@@ -231,7 +180,7 @@ class ClusterAPIProvider:
 
     async def _release(self, machines: Sequence[Manifest], taken: set[str], number: int) -> None:
         """Delete marked Machines that count as those of requests: `spec.replicas` was lowered and raised at once."""
-        free = [name for name in _by_age(machines) if name not in taken and _is_marked(machines, name)]
+        free = [name for name in by_age(machines) if name not in taken and is_marked(machines, name)]
         for name in free[:number]:
             with _provider_errors(f"Machine {name}"), suppress(NotFoundError):
                 await self._cluster.delete(self._key("Machine", name))
@@ -259,7 +208,7 @@ class ClusterAPIProvider:
             # First, so that a crash in between leaves a mark and one machine more, not a machine less of its choice.
             await self._mark(known.id)
 
-        def remove(record: _Record, replicas: int) -> tuple[_Record, int]:
+        def remove(record: Record, replicas: int) -> tuple[Record, int]:
             if not known.id:
                 # A user has lowered `replicas`, so that no Machine comes.
                 if replicas >= len(record.requests) + len(record.others):
@@ -274,7 +223,7 @@ class ClusterAPIProvider:
 
         await self._change(known.instance_type, remove)
 
-    async def _change(self, name: str, change: _Change) -> _Record:
+    async def _change(self, name: str, change: _Change) -> Record:
         """Change the record and `spec.replicas` of a MachineDeployment in one write; return the new record."""
 
         async def read() -> Manifest:
@@ -282,9 +231,9 @@ class ClusterAPIProvider:
 
         own = await self._identity()
 
-        async def write(deployment: Manifest) -> _Record:
+        async def write(deployment: Manifest) -> Record:
             machines = await self._machines(name)
-            stored, replicas = _Record.read(deployment, machines), _replicas(deployment)
+            stored, replicas = Record.read(deployment, machines), _replicas(deployment)
             if problem := _foreign(stored, own):
                 raise ProviderRefusedError(f"MachineDeployment {name} {problem}")
             record, wanted = change(stored.with_machines(machines, replicas), replicas)
@@ -316,7 +265,7 @@ class ClusterAPIProvider:
     async def _mark(self, name: str) -> None:
         with _provider_errors(f"Machine {name}"):
             try:
-                await self._patch("Machine", name, {"metadata": {"annotations": {_DELETE: "true"}}})
+                await self._patch("Machine", name, {"metadata": {"annotations": {DELETE: "true"}}})
             except NotFoundError:
                 return
 
@@ -342,37 +291,21 @@ class ClusterAPIProvider:
         return ObjectKey(self._api_version, kind, name, self._namespace)
 
 
-def _patch_of(deployment: Manifest, record: _Record, replicas: int) -> Manifest:
+def _patch_of(deployment: Manifest, record: Record, replicas: int) -> Manifest:
     """Return a patch that is only applied to the very version that was read."""
     metadata = {
         "resourceVersion": deployment["metadata"]["resourceVersion"],
-        "annotations": {_RECORD: record.text()},
+        "annotations": {RECORD: record.text()},
     }
     return {"metadata": metadata, "spec": {"replicas": replicas}}
-
-
-def _name(manifest: Manifest) -> str:
-    return str(manifest["metadata"]["name"])
-
-
-def _created(manifest: Manifest) -> str:
-    return str(manifest["metadata"].get("creationTimestamp", ""))
 
 
 def _replicas(deployment: Manifest) -> int:
     return int(deployment["spec"].get("replicas", 1))
 
 
-def _by_age(machines: Sequence[Manifest]) -> list[str]:
-    return [name for _, name in sorted((_created(each), _name(each)) for each in machines)]
-
-
-def _is_deleting(manifest: Manifest) -> bool:
-    return "deletionTimestamp" in manifest["metadata"]
-
-
-def _is_marked(machines: Sequence[Manifest], name: str) -> bool:
-    return any(_name(each) == name and _DELETE in (each["metadata"].get("annotations") or {}) for each in machines)
+def _template(machine: Manifest) -> str:
+    return str((machine["metadata"].get("labels") or {}).get(_TEMPLATE, ""))
 
 
 def _without(requests: Mapping[str, str], name: str) -> Mapping[str, str]:
@@ -383,21 +316,23 @@ def _pause(deployment: Manifest) -> str:
     """Return why Cluster API does not scale a MachineDeployment; empty if it does."""
     metadata, spec = deployment["metadata"], deployment["spec"]
     if "deletionTimestamp" in metadata:
-        return f"MachineDeployment {_name(deployment)} is being deleted"
+        return f"MachineDeployment {name_of(deployment)} is being deleted"
     conditions = (deployment.get("status") or {}).get("conditions") or ()
     # The condition also says that of a Cluster that is paused.
     paused = any(each.get("type") == "Paused" and each.get("status") == "True" for each in conditions)
     if paused or spec.get("paused") or _PAUSED in (metadata.get("annotations") or {}):
-        return f"MachineDeployment {_name(deployment)} is paused"
+        return f"MachineDeployment {name_of(deployment)} is paused"
     return ""
 
 
 def _undeletable(deployment: Manifest, machines: Sequence[Manifest]) -> str:
     """Return why no chosen Machine of a MachineDeployment can be deleted; empty if it can."""
-    lasting = [each for each in machines if not _is_deleting(each)]
-    templates = {(each["metadata"].get("labels") or {}).get(_TEMPLATE, "") for each in lasting}
-    if len(templates) > 1:
-        return f"MachineDeployment {_name(deployment)} rolls out: Cluster API would choose the Machine"
+    if len({_template(each) for each in machines if not is_deleting(each)}) > 1:
+        return f"MachineDeployment {name_of(deployment)} rolls out: Cluster API would choose the Machine"
+    # The last old Machine: its pods are to move to its replacement, which looks idle for as long.
+    if len({_template(each) for each in machines}) > 1:
+        names = ", ".join(sorted(name_of(each) for each in machines if is_deleting(each)))
+        return f"MachineDeployment {name_of(deployment)} rolls out: Cluster API still drains {names}"
     return _pause(deployment)
 
 
@@ -405,7 +340,7 @@ def _zone(deployment: Manifest) -> str:
     return str(deployment["spec"]["template"]["spec"].get("failureDomain") or "")
 
 
-def _foreign(record: _Record, own: str) -> str:
+def _foreign(record: Record, own: str) -> str:
     """Return that another cluster uses a MachineDeployment; empty if none does.
 
     Args:
@@ -422,16 +357,16 @@ def _foreign(record: _Record, own: str) -> str:
 def _instance_type(deployment: Manifest, machines: Sequence[Manifest], own: str) -> InstanceType:
     try:
         known = _read_type(deployment)
-        problem = _foreign(_Record.read(deployment, machines), own) or _pause(deployment)
+        problem = _foreign(Record.read(deployment, machines), own) or _pause(deployment)
         return replace(known, problem=problem, undeletable=_undeletable(deployment, machines))
     except ProviderRefusedError as error:
         # One MachineDeployment without capacities keeps no other from being scaled.
-        return InstanceType(_name(deployment), {}, problem=str(error))
+        return InstanceType(name_of(deployment), {}, problem=str(error))
 
 
 def _read_type(deployment: Manifest) -> InstanceType:
     annotations = deployment["metadata"].get("annotations") or {}
-    where = f"MachineDeployment {_name(deployment)}: metadata.annotations"
+    where = f"MachineDeployment {name_of(deployment)}: metadata.annotations"
     names = {"cpu": "cpu", "memory": "memory", "ephemeral-storage": "ephemeral-disk", "pods": "maxPods"}
     written = {resource: annotations.get(f"{_CAPACITY}/{name}") for resource, name in names.items()}
     # A kubelet's default, as the cluster autoscaler assumes it.
@@ -452,25 +387,25 @@ def _read_type(deployment: Manifest) -> InstanceType:
         raise ProviderRefusedError(f"{where}: {_CAPACITY}/{missing[0]} is missing")
     pairs = [each.partition("=") for each in annotations.get(f"{_CAPACITY}/labels", "").split(",") if each]
     labels = {key.strip(): value.strip() for key, _, value in pairs}
-    return InstanceType(_name(deployment), capacity, offerings=(Offering(_zone(deployment), price),), labels=labels)
+    return InstanceType(name_of(deployment), capacity, offerings=(Offering(_zone(deployment), price),), labels=labels)
 
 
 def _machine(machine: Manifest, deployment: Manifest, request: str) -> Machine:
     status = machine.get("status") or {}
     phase = str(status.get("phase", ""))
     state = _STATES.get(phase, MachineState.PENDING)
-    if _is_deleting(machine):
-        replaced = request and not _is_deleting(deployment)
+    if is_deleting(machine):
+        replaced = request and not is_deleting(deployment)
         state = MachineState.REPLACING if replaced else MachineState.DELETING
-    created = _created(machine)
+    created = created_of(machine)
     return Machine(
-        id=_name(machine),
+        id=name_of(machine),
         state=state,
         name=request,
         node_name=str((status.get("nodeRef") or {}).get("name", "")),
         provider_id=str(machine["spec"].get("providerID") or ""),
         addresses=tuple(str(each["address"]) for each in status.get("addresses") or ()),
-        instance_type=_name(deployment),
+        instance_type=name_of(deployment),
         zone=str(machine["spec"].get("failureDomain") or _zone(deployment)),
         created_at=parse_time(created) if created else None,
         problem="Cluster API reports the phase Failed" if state is MachineState.FAILED else "",
@@ -483,7 +418,7 @@ def _waiting(request: str, deployment: Manifest) -> Machine:
         id="",
         state=MachineState.PENDING,
         name=request,
-        instance_type=_name(deployment),
+        instance_type=name_of(deployment),
         zone=_zone(deployment),
     )
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Final
 
 import pytest
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
-from ocf.controllers.nodegroup.manifests import NAME
-from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
-from ocf.controllers.nodegroup.plan import NodeGroupPlan
-from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.nodegroups import Machine, MachineRequest
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Lease
-from tests.controllers.nodegroup.whole_cluster.environment import NODE_GROUP_USER, SYSTEM, TYPES, Environment
+from tests.controllers.nodegroup.whole_cluster.environment import NODE_GROUP_USER, TYPES, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API
+from tests.controllers.nodegroup.whole_cluster.in_process import controller
 
 SMALLER: Final[Manifest] = {"status": {"allocatable": {"cpu": "1800m"}}}
 TAINT: Final[Manifest] = {
@@ -45,33 +39,6 @@ class ChangedNodes(KwokProvider):
         return machine
 
 
-@asynccontextmanager
-async def controller(env: Environment, change: Manifest) -> AsyncIterator[Callable[[], int]]:
-    """Run our controller for the length of a block; gives the number of its reconciles."""
-    plans: list[NodeGroupPlan] = []
-    options = NodeGroupControllerOptions(
-        busy_period=timedelta(milliseconds=500),
-        idle_period=timedelta(milliseconds=300),
-        quiet_period=timedelta(milliseconds=100),
-        report=plans.append,
-    )
-    stopped = asyncio.Event()
-    async with await env.plane.cluster(await asyncio.to_thread(env.plane.kubeconfig_for, NODE_GROUP_USER)) as nodes:
-        runner = controller_runner(
-            nodes,
-            lambda where: ChangedNodes(where, env.cluster, change),
-            ProcessOptions(controller=options, lease=Lease(NAME, SYSTEM)),
-            clock=env.clock,
-            stopped=stopped,
-        )
-        task = asyncio.create_task(runner.run())
-        try:
-            yield lambda: len(plans)
-        finally:
-            stopped.set()
-            await task
-
-
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -84,7 +51,8 @@ async def test_one_node_is_bought_and_the_condition_names_what_it_lacks(
 ) -> None:
     await env.add_group(maxNodes=6)
     await env.deploy("web", replicas=1, cpu="1900m")
-    async with controller(env, change) as reconciles:
+    kubeconfig = await asyncio.to_thread(env.plane.kubeconfig_for, NODE_GROUP_USER)
+    async with controller(env, lambda where: ChangedNodes(where, env.cluster, change), kubeconfig) as reconciles:
 
         async def is_ready() -> bool:
             return [each.get("phase") for each in (await env.machines()).values()] == ["Ready"]
