@@ -1,13 +1,14 @@
 """`HostileCloud`: a simulated cloud that does what real ones do now and then.
 
-Its nodes differ from their types and come late or never, its calls fail before or after their effect or ask to wait,
-and its list of machines is empty, partial or old.
+Its nodes differ from their types and come late or never, a request gets two machines, its calls fail before or after
+their effect or ask to wait, and its list of machines is empty, partial or old.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from ocf.concepts import Clock
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
@@ -16,6 +17,9 @@ from ocf.nodegroups import IncompleteListError, InstanceType, Machine, MachineRe
 from ocf.objects import Manifest
 
 __all__ = ["HostileCloud", "ListAnswer"]
+
+
+_TWIN: Final = "-twin"
 
 
 class ListAnswer(Enum):
@@ -51,6 +55,7 @@ class HostileCloud(SimulatedProvider):
         unreadable: The instance types whose machines cannot be read from now on.
         loses: The calls, `create` or `delete`, whose answers are lost from now on, after their effect.
         fails_before: The calls that fail from now on, before they have an effect.
+        doubles: Whether each request gets two machines from now on, both with its name.
         joins_after: How long after its machine runs a Node joins; None for never.
         calls: The names of the calls so far.
 
@@ -81,6 +86,7 @@ class HostileCloud(SimulatedProvider):
         self.unreadable: frozenset[str] = frozenset()
         self.loses: frozenset[str] = frozenset()
         self.fails_before: frozenset[str] = frozenset()
+        self.doubles = False
         self.joins_after: timedelta | None = timedelta(0)
         self.calls: list[str] = []
         self._until: datetime | None = None
@@ -117,19 +123,22 @@ class HostileCloud(SimulatedProvider):
         """Create a machine; as `Provider`."""
         self._begin("create")
         machine = await super().create(request)
+        if self.doubles:
+            await super().create(replace(request, name=f"{request.name}{_TWIN}"))
         self._lose("create")
         return machine
 
     async def delete(self, machine: Machine) -> None:
         """Delete a machine; as `Provider`."""
         self._begin("delete")
-        await super().delete(machine)
+        # Of two machines with one name only that of the id.
+        await super().delete(replace(machine, name=machine.id or machine.name))
         self._lose("delete")
 
     async def list(self) -> Sequence[Machine]:
         """Return machines, as `answer` says."""
         self._begin("list")
-        machines = await super().list()
+        machines = [replace(each, name=each.name.removesuffix(_TWIN)) for each in await super().list()]
         if self.unreadable:
             readable = [each for each in machines if each.instance_type not in self.unreadable]
             raise IncompleteListError(readable, {name: f"{name}: cannot be read" for name in self.unreadable})

@@ -28,6 +28,7 @@ __all__ = [
     "read_group",
     "read_node",
     "reject_second_claims",
+    "twin_name",
 ]
 
 API_VERSION: Final = f"{GROUP}/{VERSION}"
@@ -193,6 +194,15 @@ def member_value(namespace: str, name: str) -> str:
 def node_name(group: GroupObject, now: datetime, number: int) -> str:
     """Return the name of a new node; the same for the same reconcile, and never used again."""
     return f"{name_prefix(group.key.name)}-{_digest(f'{group.uid}/{now.isoformat()}/{number}')}"
+
+
+def twin_name(group: GroupObject, machine: str) -> str:
+    """Return the name of the object of a second machine that was created for a request.
+
+    Args:
+        machine: The id of the machine.
+    """
+    return f"{name_prefix(group.key.name)}-{_digest(f'{group.uid}/{machine}')}"
 
 
 def name_prefix(group: str) -> str:

@@ -47,7 +47,13 @@ class NodeGroupContext:
 
     def machine_of(self, node: NodeObject, *, keeps_names: bool) -> Machine | None:
         """Return the machine of a node; None if the provider does not list it."""
-        return self._by_name.get(node.name) if keeps_names else self._by_id.get(node.status.machine_id)
+        known = self._by_id.get(node.status.machine_id)
+        if not keeps_names:
+            return known
+        # Of two machines with its name, the one that it has; that of a twin has the name of another object.
+        if known is not None and known.name == node.name:
+            return known
+        return self._by_name.get(node.name) or (known if known is not None and known.name else None)
 
     def unexpected(self, name: str, error: Exception, *, group: str = "") -> None:
         """Record an unexpected error of a step; it ends no other one.

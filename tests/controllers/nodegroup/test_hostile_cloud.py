@@ -162,6 +162,44 @@ def test_a_machine_without_object_that_cannot_be_deleted_is_reported_once_and_de
     run(scenario())
 
 
+# https://github.com/cloudbase/garm/issues/76, https://github.com/cloudpilot-ai/karpenter-provider-gcp/issues/267
+@pytest.mark.parametrize("pods", [False, True], ids=["idle", "with pods"])
+def test_a_second_machine_of_a_request_is_deleted_or_belongs_to_the_group(*, pods: bool) -> None:
+    env, cloud = hostile()
+    cloud.doubles = True
+
+    async def scenario() -> None:
+        await env.set_up(offeringIDs=["rich"], minNodes=1, maxNodes=2)
+        if pods:
+            # Until both Nodes have joined, no reconcile looks.
+            await env.controller.reconcile()
+            env.clock.advance(timedelta(minutes=1))
+            await env.others()
+            for number in range(2):
+                await env.add_pod(f"web-{number}", cpu="1500m")
+            await env.others()
+        await env.tick(8)
+        ids = {each["status"]["machineId"] for each in await env.objects("VPSieNode")}
+        assert ids == {each.id for each in cloud.machines()}
+        assert (len(ids), await env.phases()) == (1 + pods, ["Ready"] * (1 + pods))
+        notes = [each.note for each in env.events.all if each.reason == "OrphanedMachine"]
+        assert all("-twin)" in each for each in notes)
+        assert len(notes) == 1 + pods
+        if pods:
+            labels = [
+                node["metadata"]["labels"]["autoscaling.ocf.dev/node-group"] for node in await env.objects("Node")
+            ]
+            assert labels == ["default.workers"] * 2
+            cloud.doubles = False
+            await env.remove_pods()
+            await env.tick(40)
+            # One of them goes, and exactly this one.
+            (left,) = await env.objects("VPSieNode")
+            assert [each.id for each in cloud.machines()] == [left["status"]["machineId"]]
+
+    run(scenario())
+
+
 def test_an_error_with_another_request_id_each_time_is_one_event_and_one_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
