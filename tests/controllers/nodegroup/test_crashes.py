@@ -67,6 +67,7 @@ async def check_shrunk(env: Env) -> None:
     assert (await env.read_conditions(GROUP))["Scaling"]["status"] == "False"
 
 
+@pytest.mark.promise("node-groups-crash", runs="each write of a group that grows and shrinks, disturbed in each way")
 @pytest.mark.parametrize("disturbance", Disturbance)
 def test_any_write_may_be_disturbed(disturbance: Disturbance) -> None:
     async def scenario() -> None:

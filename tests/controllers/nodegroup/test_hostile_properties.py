@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ TWICE: Final = [
 ]
 
 
+@pytest.mark.promise("node-groups-hostile")
 @settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.generate])
 @example(LATE)
 @example(BACK)

@@ -120,6 +120,7 @@ def test_a_refusal_keeps_no_other_request_waiting(env: Env) -> None:
 
 
 # https://github.com/kubernetes/autoscaler/issues/2980, https://github.com/cloudpilot-ai/karpenter-provider-gcp/issues/242
+@pytest.mark.promise("node-groups-nameless", runs="machines that are listed up to 28 minutes late")
 @pytest.mark.parametrize("seconds", [100, 170, 190, 600, 1700])
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_machine_that_is_listed_late_belongs_to_a_request(env: Env, seconds: int, most: int) -> None:

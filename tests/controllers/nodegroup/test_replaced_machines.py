@@ -114,6 +114,7 @@ async def health_check(management: Management) -> None:
 
 
 # https://github.com/kubernetes/autoscaler/issues/8494, https://github.com/gardener/machine-controller-manager/issues/758
+@pytest.mark.promise("node-groups-replaced", runs="three histories")
 @pytest.mark.parametrize("history", [rollout, rollout_with_a_slow_drain, health_check])
 def test_the_replacement_of_a_machine_stays_with_its_pods(
     env: Env, history: Callable[[Management], Coroutine[Any, Any, None]]

@@ -46,6 +46,7 @@ async def assert_shown(env: Env, caplog: pytest.LogCaptureFixture) -> None:
     assert (await env.read_conditions(OTHER))["Error"]["status"] == "False"
 
 
+@pytest.mark.promise("node-groups-errors")
 @pytest.mark.parametrize("call", ["create", "delete"])
 def test_an_error_of_one_machine_stops_no_other_one(caplog: pytest.LogCaptureFixture, call: str) -> None:
     env = Env((SMALL, LARGE), cloud=Broken)
@@ -77,6 +78,7 @@ def test_an_error_of_one_machine_stops_no_other_one(caplog: pytest.LogCaptureFix
     run(scenario())
 
 
+@pytest.mark.promise("node-groups-errors")
 def test_a_group_about_which_no_decision_can_be_made_stops_no_other_one(
     env: Env, caplog: pytest.LogCaptureFixture
 ) -> None:

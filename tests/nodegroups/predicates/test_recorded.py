@@ -42,6 +42,7 @@ def differences(situation: dict[str, Any]) -> list[str]:
     return found
 
 
+@pytest.mark.promise("node-groups-fits", runs="5 000 recorded situations of nodes and pods")
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_the_reasons_are_those_of_the_scheduler(shard: int) -> None:
     assert len(situations()) >= 5_000

@@ -140,6 +140,7 @@ async def delete_machine(capi: ClusterAPI, machine: str) -> None:
 
 
 # https://github.com/kubernetes/autoscaler/issues/8494, https://github.com/gardener/machine-controller-manager/issues/758
+@pytest.mark.promise("node-groups-replaced", runs="beside the controllers of Cluster API 1.13.6, on a real API server")
 @pytest.mark.parametrize("replace", [roll_out, check_health, delete_machine])
 async def test_a_replacement_belongs_to_the_same_request(
     capi: ClusterAPI, reconciles: Reconciles, replace: Callable[[ClusterAPI, str], Awaitable[None]]
@@ -154,6 +155,7 @@ async def test_a_replacement_belongs_to_the_same_request(
 
 
 # https://github.com/kubernetes-sigs/cluster-api/issues/12035
+@pytest.mark.promise("node-groups-replaced", runs="a drain that a disruption budget holds back, on a real API server")
 async def test_a_replacement_waits_for_pods_that_a_budget_holds_back(capi: ClusterAPI, reconciles: Reconciles) -> None:
     before = await serving(capi, 1)
     (machine,) = before.values()
