@@ -18,7 +18,7 @@ from ocf.controllers.nodegroup.writes import FIELD_MANAGER, delete_object, patch
 from ocf.errors import ApiError, NotFoundError, TooManyRequestsError
 from ocf.nodegroups import Blocked, ClusterSnapshot, Machine, MachineState, NodeGroup, Removal, SafetyRule, next_step
 from ocf.nodegroups.drain import ActionKind, Drain, DrainAction, DrainPhase, DrainSettings, ObservedNode
-from ocf.nodegroups.model import GroupStatus
+from ocf.nodegroups.model import MOST_FAILURES, GroupStatus
 from ocf.nodegroups.rules import RULES, first_block, movable_pods
 from ocf.objects import Manifest, format_time, parse_time
 from ocf.objects.durations import parse_duration
@@ -34,7 +34,6 @@ _FIRST_BACKOFF: Final = timedelta(minutes=15)
 _LONGEST_BACKOFF: Final = timedelta(hours=4)
 # Each replacement that fails costs a machine for as long as its drain took.
 _REPLACED_LATER: Final = timedelta(hours=1)
-_MOST_FAILURES: Final = 2**31 - 1
 _AFTER_PODS: Final = (DrainPhase.DELETE, DrainPhase.DONE)
 _BEFORE_DELETION: Final = (DrainPhase.CORDON, DrainPhase.EVICT, DrainPhase.WAIT)
 _GIVEN_UP: Final = (DrainPhase.UNCORDON, DrainPhase.GAVE_UP)
@@ -135,7 +134,7 @@ def _backed_off(before: DrainBackoff | None, message: str, now: datetime) -> Dra
     # One that was given up long ago had another cause.
     recent = before is not None and now - min(before.until, now) < _LONGEST_BACKOFF
     # A stored number may be the largest that the definition allows.
-    failures = min(before.failures + 1, _MOST_FAILURES) if before is not None and recent else 1
+    failures = min(before.failures + 1, MOST_FAILURES) if before is not None and recent else 1
     # Limited before the multiplication, which overflows beyond some dozens of failures.
     wait = min(_FIRST_BACKOFF * 2 ** min(failures - 1, 10), _LONGEST_BACKOFF)
     return DrainBackoff(failures=failures, until=now + wait, message=shortened(message))

@@ -19,6 +19,7 @@ from ocf.nodegroups import NodeGroup
 from ocf.nodegroups.model import (
     FIRST_BACKOFF,
     LONGEST_BACKOFF,
+    MOST_FAILURES,
     GroupStatus,
     ScaleDownPolicy,
     TypeChoice,
@@ -140,7 +141,7 @@ def _backoff(
     return InstanceTypeBackoff(
         instance_type=refusal.instance_type,
         until=refusal.until,
-        failures=1 if before is None else before.failures + 1,
+        failures=1 if before is None else min(before.failures + 1, MOST_FAILURES),
         message=messages.get(refusal.instance_type, ""),
     )
 

@@ -1,7 +1,7 @@
 """Node groups, instance types and the status that steers scaling, as values."""
 
 from ocf.nodegroups.model.catalog import Catalog
-from ocf.nodegroups.model.gaps import FIRST_GAP, LONGEST_GAP, TypeGap
+from ocf.nodegroups.model.gaps import FIRST_GAP, LONGEST_GAP, MOST_FAILURES, TypeGap
 from ocf.nodegroups.model.groups import (
     DEFAULT_SCALE_DOWN_COOLDOWN,
     Membership,
@@ -19,6 +19,7 @@ __all__ = [
     "FIRST_GAP",
     "LONGEST_BACKOFF",
     "LONGEST_GAP",
+    "MOST_FAILURES",
     "Catalog",
     "GroupStatus",
     "Membership",

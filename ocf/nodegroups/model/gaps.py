@@ -7,13 +7,16 @@ from typing import Final
 
 from ocf.nodegroups.snapshot import Node, Resources, Taint
 
-__all__ = ["FIRST_GAP", "LONGEST_GAP", "TypeGap", "amounts", "next_gaps"]
+__all__ = ["FIRST_GAP", "LONGEST_GAP", "MOST_FAILURES", "TypeGap", "amounts", "next_gaps"]
 
 FIRST_GAP: Final = timedelta(hours=1)
 """How long a gap still counts after the last node that showed it is gone."""
 
 LONGEST_GAP: Final = timedelta(hours=24)
 """How long it counts at most; the time doubles whenever a new node shows the gap again."""
+
+MOST_FAILURES: Final = 2**31 - 1
+"""The largest number of failures that the API server stores: more are not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,7 @@ def next_gaps(known: Iterable[TypeGap], seen: Mapping[tuple[str, str], TypeGap],
         if not gap.empty:
             # Bought again after the time was over, and no better.
             again = last is not None and not last.holds(now)
-            failures = 1 if last is None else last.failures + again
+            failures = 1 if last is None else min(last.failures + again, MOST_FAILURES)
             found.append(replace(gap, failures=failures))
     for gap in before.values():
         until = gap.until or now + _wait(gap.failures)

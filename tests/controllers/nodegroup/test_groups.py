@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ from ocf.controllers.nodegroup.group_status import count_refusals
 from ocf.controllers.nodegroup.groups import backoffs, to_group, to_group_status, unneeded
 from ocf.controllers.nodegroup.model import NodeGroupStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject, member_value, node_name, read_group, read_node
-from ocf.nodegroups.model import GroupStatus, TypeChoice
+from ocf.nodegroups.model import LONGEST_GAP, GroupStatus, TypeChoice, TypeGap
+from ocf.nodegroups.model.gaps import next_gaps
 
 NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SPEC: Final = {"minNodes": 1, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small", "large"]}
@@ -203,3 +205,13 @@ def test_a_node_that_became_ready_after_a_refusal_ends_it() -> None:
     assert count_refusals(refused, [node("Ready", readyAt=later)], NOW)[0].refusals == ()
     assert count_refusals(refused, [node("Ready", readyAt=earlier)], NOW)[0] == refused
     assert count_refusals(refused, [node("Ready", "large", readyAt=later)], NOW)[0] == refused
+
+
+def test_failures_are_counted_up_to_the_largest_number_that_the_api_server_stores() -> None:
+    most = 2**31 - 1
+    stored = group(backoffs=[{"instanceType": "small", "until": "2026-01-01T11:00:00Z", "failures": most}]).status
+    (backoff,) = backoffs(GroupStatus().refused("small", "fra", NOW), stored, {"small": "sold out"}) or ()
+    last = TypeGap(instance_type="small", zone="fra", labels={"disk": "ssd"}, failures=most, until=NOW)
+    (gap,) = next_gaps([last], {last.kind: replace(last, failures=1, until=None)}, NOW + LONGEST_GAP)
+    assert (backoff.failures, gap.failures) == (most, most)
+    assert (gap.until, backoff.message) == (None, "sold out")
