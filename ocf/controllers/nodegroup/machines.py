@@ -228,7 +228,7 @@ class MachineSteps:
         name = node.status.node_name or (node.name if self._provider.keeps_names else "")
         manifest = current.view.index.by_name.get(name)
         # The name of a Node may belong to another object meanwhile, whose machine lives.
-        if manifest is not None and current.owner_of(name) is node:
+        if manifest is not None and current.owner_of(name) is node and _has_joined(node, manifest):
             await delete_object(self._cluster, {**manifest, "apiVersion": "v1", "kind": "Node"})
         await remove_finalizer(self._cluster, node.manifest)
 
@@ -287,6 +287,13 @@ class MachineSteps:
             each is not node and each.status.phase == "Provisioning" and not each.status.machine_id
             for each in current.view.nodes.values()
         )
+
+
+def _has_joined(node: NodeObject, joined: Manifest) -> bool:
+    """Return whether a Node was found to be that of an object, or at least does not say that it is another one's."""
+    if node.status.joined_at is not None or MEMBER_LABEL in (joined["metadata"].get("labels") or {}):
+        return True
+    return not (joined.get("spec") or {}).get("providerID")
 
 
 def _wanted(view: ClusterView, node: NodeObject) -> tuple[dict[str, str], list[Mapping[str, str]]]:

@@ -75,7 +75,14 @@ class NodeIndex:
             names += [self._by_address.get(address, "") for address in machine.addresses]
         if keeps_names:
             names.append(node.name)
-        return next((name for name in names if name in self.by_name), "")
+        return next((name for name in names if name in self.by_name and not self._is_of_another(name, machine)), "")
+
+    def _is_of_another(self, name: str, machine: Machine | None) -> bool:
+        """Return whether a Node says that it runs on another machine: names and addresses are used again."""
+        if machine is None or not machine.provider_id:
+            return False
+        found = Fields(self.by_name[name], "", []).child("spec").text("providerID")
+        return found not in ("", machine.provider_id)
 
     def state(self, name: str) -> NodeState:
         """Return the state of a Node.

@@ -13,6 +13,7 @@ from ocf.controllers.nodegroup.definitions import VERSION
 from ocf.controllers.nodegroup.model import GROUP, NodeGroupSpec, NodeGroupStatus
 from ocf.controllers.nodegroup.node_model import VPSieNodeSpec, VPSieNodeStatus
 from ocf.errors import FieldProblem
+from ocf.nodegroups.snapshot.fields import Fields
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.model_errors import problems_of
 
@@ -27,6 +28,7 @@ __all__ = [
     "node_name",
     "read_group",
     "read_node",
+    "reject_foreign_claims",
     "reject_second_claims",
     "twin_name",
 ]
@@ -171,6 +173,33 @@ def reject_second_claims(nodes: Iterable[NodeObject]) -> list[NodeObject]:
             node = replace(node, problems=problems, claimed=True)  # noqa: PLW2901 (the same one, rejected)
         found.append(node)
     return found
+
+
+def reject_foreign_claims(nodes: Iterable[NodeObject], joined: Mapping[str, Manifest]) -> list[NodeObject]:
+    """Return objects of kind VPSieNode in which none that has requested no machine yet has the name of a foreign Node.
+
+    A Node would otherwise be set up, drained and deleted because of a name.
+
+    Args:
+        nodes: The objects; those with the name of a foreign Node are returned with a problem that names it.
+        joined: The Nodes by name.
+    """
+    return [_without_foreign(node, joined.get(node.name)) for node in nodes]
+
+
+def _without_foreign(node: NodeObject, joined: Manifest | None) -> NodeObject:
+    status, spec = node.status, node.spec
+    if joined is None or status.requested_at is not None or status.node_name or status.phase != "Pending":
+        return node
+    labels = Fields(joined, "", []).child("metadata").labels("labels")
+    # Set on the Nodes of this controller: that of an object whose status was lost.
+    if spec is not None and labels.get(MEMBER_LABEL) == member_value(node.key.namespace, spec.node_group_name):
+        return node
+    detail = (
+        f"a Node {node.name} exists, and it does not have the label {MEMBER_LABEL} of the group, "
+        "so nothing shows that it is the node of this object: delete the object"
+    )
+    return replace(node, problems=(*node.problems, FieldProblem("metadata.name", detail)), claimed=True)
 
 
 def _by_age(node: NodeObject) -> tuple[bool, str, str, str]:

@@ -16,7 +16,14 @@ from ocf.controllers.nodegroup.cluster_reader import CoreObjects, ObjectReader, 
 from ocf.controllers.nodegroup.groups import to_group
 from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.node_index import JoinedNode, NodeIndex
-from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value, reject_second_claims
+from ocf.controllers.nodegroup.objects import (
+    MEMBER_LABEL,
+    GroupObject,
+    NodeObject,
+    member_value,
+    reject_foreign_claims,
+    reject_second_claims,
+)
 from ocf.errors import ApiError, FieldProblem
 from ocf.nodegroups import Catalog, ClusterSnapshot, Node, NodeGroup
 from ocf.nodegroups.selection import Learned, Selection, templates
@@ -241,7 +248,8 @@ def view_of(manifests: Iterable[Manifest]) -> ClusterView:
 
 def _view(read: Objects) -> ClusterView:
     # A reconcile changes its objects of kind VPSieNode: those of the reader stay as they were read.
-    nodes = map(replace, reject_second_claims(read.nodes))
+    joined = {each.name: each.manifest for each in read.core.nodes}
+    nodes = map(replace, reject_second_claims(reject_foreign_claims(read.nodes, joined)))
     return ClusterView(
         groups={each.name: each for each in sorted(read.groups, key=lambda each: each.name)},
         nodes={f"{each.key.namespace}/{each.name}": each for each in sorted(nodes, key=_order)},

@@ -210,7 +210,9 @@ def test_a_node_that_became_ready_after_a_refusal_ends_it() -> None:
 def test_failures_are_counted_up_to_the_largest_number_that_the_api_server_stores() -> None:
     most = 2**31 - 1
     stored = group(backoffs=[{"instanceType": "small", "until": "2026-01-01T11:00:00Z", "failures": most}]).status
-    (backoff,) = backoffs(GroupStatus().refused("small", "fra", NOW), stored, {"small": "sold out"}) or ()
+    found = backoffs(GroupStatus().refused("small", "fra", NOW), stored, {"small": "sold out"})
+    assert found is not None
+    (backoff,) = found
     last = TypeGap(instance_type="small", zone="fra", labels={"disk": "ssd"}, failures=most, until=NOW)
     (gap,) = next_gaps([last], {last.kind: replace(last, failures=1, until=None)}, NOW + LONGEST_GAP)
     assert (backoff.failures, gap.failures) == (most, most)
