@@ -106,7 +106,7 @@ def decide(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     # Before anything is packed: a pod that found its place together with others would take another one alone.
     for pod in [each for each in snapshot.pods.values() if each.node_name and is_expendable(each, priority_cutoff)]:
         snapshot = snapshot.without_pod(pod.key)
-    nominated = _nominated(snapshot, nominations or {})
+    nominated = _nominated(snapshot, nominations or {}, now)
     for key, node in nominated.items():
         snapshot = snapshot.place(snapshot.pods[key], node)
     pending = pending_pods(snapshot)
@@ -155,7 +155,7 @@ def decide(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     return replace(decision, direction=direction, replacements=replacements, statuses=after)
 
 
-def _nominated(snapshot: ClusterSnapshot, nominations: Mapping[str, str]) -> dict[str, str]:
+def _nominated(snapshot: ClusterSnapshot, nominations: Mapping[str, str], now: datetime) -> dict[str, str]:
     """Return the nominations of pods that still wait for a node, to nodes that still take pods.
 
     Those of the scheduler come first: it keeps the node for the pod, and evicts others of a lower priority from it. The
@@ -163,10 +163,18 @@ def _nominated(snapshot: ClusterSnapshot, nominations: Mapping[str, str]) -> dic
     """
     found = {}
     for pod in pending_pods(snapshot):
-        node = snapshot.nodes.get(pod.nominated) or snapshot.nodes.get(nominations.get(pod.key, ""))
+        by_scheduler = "" if _is_forgotten(pod, snapshot, now) else pod.nominated
+        node = snapshot.nodes.get(by_scheduler) or snapshot.nodes.get(nominations.get(pod.key, ""))
         if node is not None and not node.unschedulable and node.name not in snapshot.unknown_nodes:
             found[pod.key] = node.name
     return found
+
+
+def _is_forgotten(pod: SnapshotPod, snapshot: ClusterSnapshot, now: datetime) -> bool:
+    """Return whether the scheduler does not bind a pod to its nominated node, from which no pod is leaving."""
+    if pod.rejected_at is None or now - pod.rejected_at < _DISAGREEMENT:
+        return False
+    return not any(each.deleting for each in snapshot.pods_on(pod.nominated))
 
 
 def _rejected(

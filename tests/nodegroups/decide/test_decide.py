@@ -143,6 +143,33 @@ def test_a_nomination_to_a_node_that_takes_no_pods_does_not_count(nodes: list[di
     assert decided(ClusterSnapshot.of(nodes=nodes, pods=[waiting_on("p")]), group()).scale_up.grows
 
 
+# https://github.com/kubernetes/autoscaler/issues/3846
+@pytest.mark.parametrize(
+    ("cpu", "minutes", "leaving", "grows", "named"),
+    [
+        pytest.param("4", 5, False, False, False, id="a moment ago"),
+        pytest.param("4", 60, True, False, False, id="others are leaving the node"),
+        pytest.param("4", 6, False, True, False, id="the node has no room"),
+        pytest.param("1", 6, False, False, True, id="the node has room"),
+    ],
+)
+def test_a_nomination_that_the_scheduler_does_not_keep_ends(
+    cpu: str, minutes: int, *, leaving: bool, grows: bool, named: bool
+) -> None:
+    running = pod("victim", cpu="3", on="n0")
+    if leaving:
+        running["metadata"]["deletionTimestamp"] = format_time(NOW)
+    waiting = waiting_on("p", cpu=cpu)
+    (condition,) = waiting["status"]["conditions"]
+    condition |= {"message": "no room", "lastTransitionTime": format_time(NOW - timedelta(minutes=minutes))}
+    nodes = [node("n0", cpu="4", labels=POOL)]
+    found = decided(ClusterSnapshot.of(nodes=nodes, pods=[running, waiting]), group())
+    assert found.scale_up.grows is grows
+    assert [each.reason for each in found.scale_up.unplaced] == (
+        ["it fits on node n0, but the scheduler rejects it: no room"] if named else []
+    )
+
+
 VOLUMES = "0/1 nodes are available: 1 node(s) exceed max volume count."
 
 
