@@ -169,7 +169,9 @@ def reject_second_claims(nodes: Iterable[NodeObject]) -> list[NodeObject]:
         if owner is not node:
             other = f"VPSieNode {owner.key.namespace}/{owner.name} of group {owner.group or 'unknown'}"
             detail = f"node {node.node_name} belongs to {other}: delete one of the two objects"
-            problems = (*node.problems, FieldProblem("metadata.name", detail))
+            # In place of a problem that says less (see `reject_foreign_claims`).
+            known = node.problems[:-1] if node.claimed else node.problems
+            problems = (*known, FieldProblem("metadata.name", detail))
             node = replace(node, problems=problems, claimed=True)  # noqa: PLW2901 (the same one, rejected)
         found.append(node)
     return found
