@@ -8,7 +8,7 @@ from typing import Final
 
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, assign_nodes
 from ocf.nodegroups.packing import PRIORITY_CUTOFF, Unplaced, is_expendable, pending_pods
-from ocf.nodegroups.rules import SafetyRule
+from ocf.nodegroups.rules import POD_RULES, Blocked, Removal, SafetyRule, first_block, movable_pods
 from ocf.nodegroups.scale_down import ScaleDown, plan_scale_down, update_low_since
 from ocf.nodegroups.scale_down.consolidate import Replacement, is_still_replacing, plan_replacement
 from ocf.nodegroups.scale_up import ScaleUp, plan_scale_up
@@ -104,7 +104,9 @@ def decide(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     found = survey(snapshot, known, membership=membership, statuses=current, catalog=catalog, now=now)
     snapshot, current = found.snapshot, dict(found.statuses)
     # Before anything is packed: a pod that found its place together with others would take another one alone.
-    for pod in [each for each in snapshot.pods.values() if each.node_name and is_expendable(each, priority_cutoff)]:
+    expendable = [each for each in snapshot.pods.values() if each.node_name and is_expendable(each, priority_cutoff)]
+    rules = (_expendable_rule(expendable, snapshot), *rules)
+    for pod in expendable:
         snapshot = snapshot.without_pod(pod.key)
     nominated = _nominated(snapshot, nominations or {}, now)
     for key, node in nominated.items():
@@ -168,6 +170,19 @@ def _nominated(snapshot: ClusterSnapshot, nominations: Mapping[str, str], now: d
         if node is not None and not node.unschedulable and node.name not in snapshot.unknown_nodes:
             found[pod.key] = node.name
     return found
+
+
+def _expendable_rule(pods: Iterable[SnapshotPod], snapshot: ClusterSnapshot) -> SafetyRule:
+    """Return the rule that asks the rules about pods for expendable ones, which leave with their node."""
+    by_node: dict[str, list[SnapshotPod]] = {}
+    for pod in pods:
+        by_node.setdefault(pod.node_name, []).append(pod)
+
+    def check(removal: Removal) -> Blocked | None:
+        found = movable_pods(by_node.get(removal.node.name, ()))
+        return first_block(replace(removal, snapshot=snapshot, pods=found), POD_RULES) if found else None
+
+    return SafetyRule("expendable", check)
 
 
 def _is_forgotten(pod: SnapshotPod, snapshot: ClusterSnapshot, now: datetime) -> bool:

@@ -9,9 +9,10 @@ from ocf.nodegroups.rules.pods import (
     movable_pods,
     must_not_be_disrupted,
 )
-from ocf.nodegroups.rules.rules import RULES, Blocked, Removal, SafetyRule, first_block
+from ocf.nodegroups.rules.rules import POD_RULES, RULES, Blocked, Removal, SafetyRule, first_block
 
 __all__ = [
+    "POD_RULES",
     "RULES",
     "Blocked",
     "Removal",

@@ -21,7 +21,7 @@ from ocf.nodegroups.snapshot import ClusterSnapshot, Node
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 from ocf.objects.manifest import PREFIX
 
-__all__ = ["ANNOTATIONS", "RULES", "Blocked", "Removal", "SafetyRule", "first_block"]
+__all__ = ["ANNOTATIONS", "POD_RULES", "RULES", "Blocked", "Removal", "SafetyRule", "first_block"]
 
 _PROTECTED: Final = (
     f"{PREFIX}/protected",
@@ -190,3 +190,8 @@ RULES: Final = (
 )
 """The rules that apply to every removal, in order. `affinity` also gives the reason `capacity`, and `safe_to_evict`
 the reason `bare_pod`. A user adds rules behind them."""
+
+POD_RULES: Final = tuple(
+    rule for rule in RULES if rule.check in (_pdb, _local_storage, _system_pods, _safe_to_evict, _do_not_disrupt)
+)
+"""Those of them about the pods that leave with the node."""

@@ -116,6 +116,30 @@ def test_the_cutoff_can_be_set() -> None:
     assert decide(snapshot, [group()], catalog=CATALOG, now=NOW, priority_cutoff=-2000).scale_up.grows
 
 
+@pytest.mark.parametrize(
+    ("annotations", "reason"),
+    [
+        pytest.param({"ocf.dev/do-not-disrupt": "true"}, "do_not_disrupt", id="do-not-disrupt"),
+        pytest.param({"ocf.dev/safe-to-evict": "false"}, "safe_to_evict", id="safe-to-evict"),
+    ],
+)
+@pytest.mark.parametrize("consolidate", [False, True])
+def test_an_expendable_pod_keeps_its_node_by_its_own_rules(
+    annotations: dict[str, str], reason: str, *, consolidate: bool
+) -> None:
+    """Before the drain begins: it would be given up because of the pod, again and again."""
+    running = pod("p", on="n0", **LOW)
+    running["metadata"]["annotations"] = annotations
+    snapshot = ClusterSnapshot.of(nodes=[node("n0", labels=POOL)], pods=[running])
+    policy = replace(group().scale_down, consolidate=consolidate)
+    found = decided(snapshot, replace(group(), scale_down=policy))
+    assert found.scale_down.removals == ()
+    assert [each.reason for each in found.scale_down.outcomes] == [reason]
+    # It needs no place, and keeps no other node.
+    other = ClusterSnapshot.of(nodes=[node("n0", labels=POOL), node("n1", labels=POOL)], pods=[running])
+    assert [each.node for each in decided(other, group()).scale_down.removals] == ["n1"]
+
+
 def waiting_on(name: str, **parts: Any) -> dict[str, Any]:
     """Return a pending pod for which the scheduler evicts others from a node."""
     made = pod(name, **parts)
