@@ -59,7 +59,7 @@ def default(
 
     gates = gates_of(kubernetes_version, feature_gate)
     scope, kept = ValidationScope(), []
-    for document in filter(scope.covers, read_documents(files)):
+    for document in scope.select(read_documents(files)):
         report = check(document, gates=gates)
         for line in report_lines(report) if scope.counts(report) else ():
             echo(line, err=True)

@@ -1,4 +1,7 @@
-"""Documents of files and folders; a document that cannot be read does not prevent reading the others."""
+"""Documents of files and folders, read as kubectl reads them.
+
+A document that cannot be read does not prevent reading the others, while kubectl stops there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.errors import ConfigError
-from ocf.objects import load_document
+from ocf.objects.documents import load_as_kubectl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,12 +24,18 @@ __all__ = ["STDIN", "Document", "document_parts", "opened", "read_documents", "r
 
 STDIN: Final = "-"
 
+_HPA_LIST: Final = "HorizontalPodAutoscalerList"
+_HPA_VERSIONS: Final = frozenset({"autoscaling/v1", "autoscaling/v2"})
 _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
 _LONGEST: Final = 256 * 2**20
 # Three dashes in the first column start a document everywhere, even inside a block scalar.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _VISIBLE: Final = re.compile(r"\S")
+_BESIDE: Final = re.compile(r"^---[^\S\n]+[^\s#]", re.MULTILINE)
+_DIRECTIVE: Final = re.compile(r"(?:\s|#[^\n]*\n)*%")
+_MARK: Final = "\ufeff"
+_REPLACEMENT: Final = "\ufffd"
 
 
 class Document(NamedTuple):
@@ -39,6 +48,7 @@ class Document(NamedTuple):
         problem: Why it cannot be read; empty if it can.
         text: The text of the document; empty if the file cannot be read.
         path: Field of the document with the object, `items[2]` in a list; empty if it is the whole document.
+        warnings: What kubectl passes over in silence, such as the first one of duplicate keys.
     """
 
     file: str
@@ -48,6 +58,7 @@ class Document(NamedTuple):
     problem: str = ""
     text: str = ""
     path: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -66,7 +77,7 @@ def read_documents(paths: Iterable[str]) -> Iterator[Document]:
 
     Hidden folders in a folder are left out. The objects of a list, such as `List` or `HorizontalPodAutoscalerList`, are
     read like separate documents, and so are the values of JSON Lines. Texts are UTF-8, or UTF-16 with a byte order
-    mark.
+    mark; as in kubectl, what is neither becomes U+FFFD.
 
     Args:
         paths: Files, folders, or `-` for the standard input.
@@ -121,13 +132,21 @@ def _of(file: str) -> Iterator[Document]:
         return
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
     try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        problem = f"invalid text: byte {error.start + 1} is not {encoding.removesuffix('-sig').upper()}"
-        yield Document(file=file, problem=problem, text=data.decode(encoding, errors="replace"))
-        return
+        text, damaged = data.decode(encoding), False
+    except UnicodeDecodeError:
+        text, damaged = data.decode(encoding, errors="replace"), True
+    beside = {text.count("\n", 0, found.start()) + 1 for found in _BESIDE.finditer(text)}
     for number, (line, part) in enumerate(document_parts(text), 1):
-        yield from _read(Document(file=file, number=number, line=line, text=part))
+        document = Document(file=file, number=number, line=line, text=part)
+        if line in beside:
+            problem = f"line {line}: kubectl accepts only a comment beside `---`; write the rest on the next line"
+            yield document._replace(problem=problem)
+            continue
+        if damaged and _REPLACEMENT in part:
+            at = line + part.count("\n", 0, part.index(_REPLACEMENT))
+            name = encoding.removesuffix("-sig").upper()
+            document = document._replace(warnings=(f"line {at}: not {name}; kubectl replaces the bytes by U+FFFD",))
+        yield from _read(document)
 
 
 def _bytes(file: str) -> bytes:
@@ -139,14 +158,22 @@ def _bytes(file: str) -> bytes:
 
 def _read(document: Document) -> Iterator[Document]:
     try:
-        yield from opened(document._replace(manifest=load_document(document.text)))
+        manifest, warnings = load_as_kubectl(document.text)
     except ConfigError as error:
         values = list(_json_values(document.text))
         if len(values) > 1:
             for line, value in values:
                 yield from _read(document._replace(line=document.line + line, text=value))
+        elif _DIRECTIVE.match(document.text):
+            line = document.line + document.text.count("\n", 0, document.text.index("%"))
+            problem = f"line {line}: kubectl cannot read a directive such as `%YAML 1.2`; remove the line"
+            yield document._replace(problem=problem)
         else:
             yield document._replace(problem=_with_file_line(str(error), document.line))
+        return
+    if manifest is not None:
+        found = tuple(_with_file_line(warning, document.line) for warning in warnings)
+        yield from opened(document._replace(manifest=manifest, warnings=(*document.warnings, *found)))
 
 
 def _json_values(text: str) -> Iterator[tuple[int, str]]:
@@ -188,15 +215,16 @@ def document_parts(text: str) -> Iterator[tuple[int, str]]:
         line += text.count("\n", counted, start)
         counted = start
         if not _is_empty(text[start:end]):
+            part = text[start:end]
             # Blanks in front keep the columns of what begins beside a separator.
-            beside = start - text.rfind("\n", 0, start) - 1 if text[start] in "{[" else 0
-            yield line, " " * beside + text[start:end]
+            beside = start - text.rfind("\n", 0, start) - 1 if part[0] in "{[" else 0
+            yield line, " " * beside + (part.replace(_MARK, "", 1) if part.lstrip().startswith(_MARK) else part)
 
 
 def _is_empty(part: str) -> bool:
-    """Return whether a document has only blank lines, comments and directives such as `%YAML 1.2`."""
-    lines = (line.strip() for line in part.splitlines())
-    return all(not line or line.startswith(("#", "%")) for line in lines)
+    """Return whether a document has only blank lines and comments."""
+    lines = (line.strip(f"{_MARK} \t\r") for line in part.splitlines())
+    return all(not line or line.startswith("#") for line in lines)
 
 
 def opened(document: Document) -> Iterator[Document]:
@@ -206,15 +234,37 @@ def opened(document: Document) -> Iterator[Document]:
     if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
         yield document
         return
+    if not manifest.get("apiVersion"):
+        yield document._replace(
+            problem=f"apiVersion is missing: kubectl does not read a {kind} without it", manifest=None
+        )
+        return
     # As in the client: an item of a list such as HorizontalPodAutoscalerList may leave out its kind.
-    typed = {"apiVersion": manifest.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    typed = {"apiVersion": manifest["apiVersion"], "kind": kind.removesuffix("List")} if kind != "List" else {}
+    # The API server reads an item in its own version, but no list of a version that it does not serve.
+    unserved = typed if kind == _HPA_LIST and manifest["apiVersion"] not in _HPA_VERSIONS else {}
     for position, item in enumerate(items):
         path = f"{document.path}.items[{position}]".removeprefix(".")
-        if isinstance(item, dict):
-            yield from opened(document._replace(manifest={**typed, **item}, path=path))
+        problem = _item_problem(item, typed.get("kind"))
+        if problem:
+            yield document._replace(problem=f"{path}: {problem}", manifest=None)
         else:
-            problem = f"{path}: items of a List must be objects, got {type(item).__name__}"
-            yield document._replace(problem=problem, manifest=None)
+            yield from opened(document._replace(manifest={**typed, **item, **unserved}, path=path))
+
+
+def _item_problem(item: object, kind: str | None) -> str:
+    """Return why kubectl does not read an item of a list; empty if it does.
+
+    Args:
+        kind: The kind of all items; None in a `List`.
+    """
+    if not isinstance(item, dict):
+        return f"items of a List must be objects, got {type(item).__name__}"
+    if item.get("kind") == "List":
+        return "kubectl does not read a List in a List; write its items into the outer one"
+    if kind is not None and item.get("kind") not in {None, kind}:
+        return f"a {kind}List has only items of kind {kind}, got {item['kind']!r}; write kind: List"
+    return ""
 
 
 def _with_file_line(problem: str, line: int) -> str:

@@ -4,7 +4,7 @@ JSON is parsed by the JSON parser first, which is faster and supports the escape
 first 65536, unlike YAML. A text that it rejects is parsed again by the YAML parser, whose errors contain the line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from ocf.errors import FieldProblem, ManifestError
@@ -12,7 +12,7 @@ from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
 from ocf.objects.manifest import Manifest
 from ocf.objects.yaml_scalars import read_plain
 
-__all__ = ["dump_document", "load_document", "load_documents"]
+__all__ = ["dump_document", "load_as_kubectl", "load_document", "load_documents"]
 
 _MAX_BYTES: Final = 3 * 2**20
 _SUBJECT: Final = "document"
@@ -59,6 +59,43 @@ def load_documents(text: str) -> tuple[Manifest, ...]:
         ['Service', 'Deployment']
     """
     return tuple(_load(text, f"{_SUBJECT} {{}}"))
+
+
+def load_as_kubectl(text: str) -> tuple[Manifest | None, tuple[str, ...]]:
+    r"""Parse a text with one document as kubectl does, which accepts more than `load_document`.
+
+    Args:
+        text: YAML or JSON; at most 3 MiB. kubectl splits a stream into its documents first.
+
+    Returns:
+        The document, None if it is empty, and warnings of what kubectl passes over in silence: each with the line in
+        YAML, and without it in JSON.
+
+    Raises:
+        ManifestError: If kubectl could not parse it, or it is not a map.
+
+    Example:
+        >>> load_as_kubectl("kind: Service\nkind: ConfigMap")[0]
+        {'kind': 'ConfigMap'}
+    """
+    from ocf.objects.yaml_reader import read_yaml_as_kubectl
+
+    _check_size(text, _SUBJECT)
+    warnings: list[str] = []
+
+    def last(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            names = [key for key, _ in pairs]
+            twice = next(key for key in names if names.count(key) > 1)
+            warnings.append(f"the key {twice:.80} is given twice; kubectl takes the last one, other programs reject it")
+        return result
+
+    values = _read_json(text, _SUBJECT, last)
+    value, warnings = read_yaml_as_kubectl(text, _SUBJECT) if values is None else (values[0], warnings)
+    if value is not None and not isinstance(value, dict):
+        raise _refusal(_SUBJECT, f"a map with keys is expected, not a {type(value).__name__}")
+    return value, tuple(warnings)
 
 
 def dump_document(manifest: Manifest) -> str:
@@ -114,7 +151,16 @@ def _check_size(text: str, subject: str) -> None:
         raise _refusal(subject.format(1), f"longer than {_MAX_BYTES} bytes")
 
 
-def _read_json(text: str, subject: str) -> list[Any] | None:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key is given twice")
+    return result
+
+
+def _read_json(
+    text: str, subject: str, pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] = _unique
+) -> list[Any] | None:
     """Return one valid JSON object; None if the text is anything else."""
 
     def refuse(constant: str) -> NoReturn:
@@ -126,7 +172,7 @@ def _read_json(text: str, subject: str) -> list[Any] | None:
 
     try:
         value = json.loads(
-            text, object_pairs_hook=_unique, parse_int=read_plain, parse_float=read_plain, parse_constant=refuse
+            text, object_pairs_hook=pairs_hook, parse_int=read_plain, parse_float=read_plain, parse_constant=refuse
         )
         if "\\u" in text:
             # Half of a surrogate pair can be written as an escape, but is not a character.
@@ -135,13 +181,6 @@ def _read_json(text: str, subject: str) -> list[Any] | None:
         return None
     _check_bounds(value, subject)
     return [value]
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("a key is given twice")
-    return result
 
 
 def _check_bounds(value: object, subject: str) -> None:

@@ -2,12 +2,16 @@
 
 It builds values from the events of the library instead of using its constructor. Events need no recursion and have line
 numbers, tags cannot create objects, and the values behind an alias are counted before they are copied: a text of a
-kilobyte can expand to terabytes. Duplicate keys and keys that are not strings are errors. Scalars have the meaning they
-have in Kubernetes, see `ocf.objects.yaml_scalars`.
+kilobyte can expand to terabytes. Duplicate keys and keys that are not strings are errors, unless a text is read as
+kubectl reads it. Scalars have the meaning they have in Kubernetes, see `ocf.objects.yaml_scalars`.
 """
 
+import base64
+import binascii
+import json
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -17,7 +21,7 @@ from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
 from ocf.objects.manifest import copy_json
 from ocf.objects.yaml_scalars import Scalar, read_plain
 
-__all__ = ["read_yaml"]
+__all__ = ["read_yaml", "read_yaml_as_kubectl"]
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
@@ -28,6 +32,8 @@ _SCALAR_TAGS: Final[dict[str, tuple[type, ...]]] = {
     f"{_TAG}bool": (bool,),
     f"{_TAG}null": (type(None),),
 }
+_KUBECTL_TEXT_TAGS: Final = frozenset({*_TEXT_TAGS, f"{_TAG}timestamp"})
+_BINARY: Final = f"{_TAG}binary"
 _MERGE: Final = object()
 _MAX_SHOWN: Final = 80
 
@@ -42,12 +48,38 @@ def read_yaml(text: str, subject: str) -> Iterator[Any]:
         ManifestError: If the text cannot be parsed; the message contains the line.
     """
     reader = _Reader(subject)
-    try:
+    with _reader_errors(reader, text):
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.DocumentEndEvent):
                 yield reader.finish()
             else:
                 reader.take(event)
+
+
+def read_yaml_as_kubectl(text: str, subject: str) -> tuple[Any, list[str]]:
+    """Parse the first document of a text as kubectl does, and return what kubectl passes over in silence.
+
+    The last one of duplicate keys counts, a key that is a number or a boolean becomes its text, tags of other programs
+    are ignored, and what follows `...` is not read.
+    """
+    reader, document = _KubectlReader(subject), None
+    with _reader_errors(reader, text):
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.DocumentEndEvent):
+                document = reader.finish()
+                if event.explicit and event.end_mark is not None and event.start_mark is not None:
+                    reader.warn_of_rest(text[event.end_mark.index :], event.start_mark.line)
+                    break
+            else:
+                reader.take(event)
+    return document, reader.warnings
+
+
+@contextmanager
+def _reader_errors(reader: "_Reader", text: str) -> Iterator[None]:
+    """Convert the errors of the library."""
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
         raise reader.error_at(line, error.problem or "cannot be read") from None
@@ -67,7 +99,7 @@ class _Anchored(NamedTuple):
 class _Open:
     """A map or a list that is not complete yet."""
 
-    __slots__ = ("anchor", "before", "height", "key", "merged", "value")
+    __slots__ = ("anchor", "before", "height", "key", "merged", "value", "written")
 
     def __init__(self, value: Any, anchor: str | None, before: int) -> None:
         self.value = value
@@ -75,7 +107,8 @@ class _Open:
         self.before = before
         self.key: Any = None
         self.height = 0
-        self.merged: list[Any] = []
+        self.merged = False
+        self.written: set[str] = set()
 
     @property
     def wants_key(self) -> bool:
@@ -145,18 +178,18 @@ class _Reader:
     def _collection(self, event: yaml.CollectionStartEvent) -> None:
         self._spend(1)
         is_map = isinstance(event, yaml.MappingStartEvent)
-        if event.tag not in {None, "!", f"{_TAG}map" if is_map else f"{_TAG}seq"}:
-            raise self._error_at(f"the tag {_shown(event.tag or '')} is not supported for this value")
+        self._check_tag(event.tag, is_map=is_map)
         if self._open and self._open[-1].wants_key:
             raise self._error_at(f"a key must be a text, not a {'map' if is_map else 'list'}")
         self._check_depth(1)
         self._open.append(_Open({} if is_map else [], event.anchor, self._count - 1))
 
+    def _check_tag(self, tag: str | None, *, is_map: bool) -> None:
+        if tag not in {None, "!", f"{_TAG}map" if is_map else f"{_TAG}seq"}:
+            raise self._error_at(f"the tag {_shown(tag or '')} is not supported for this value")
+
     def _close(self) -> None:
         done = self._open.pop()
-        for merged in done.merged:
-            for key, value in merged.items():
-                done.value.setdefault(key, value)
         height = done.height + 1
         if done.anchor:
             self._anchors[done.anchor] = _Anchored(done.value, self._count - done.before, height)
@@ -189,21 +222,29 @@ class _Reader:
             parent.key = None
 
     def _set_key(self, parent: _Open, key: Any, written: str) -> None:
-        if key is not _MERGE and not isinstance(key, str):
-            import json
-
-            meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
-            raise self._error_at(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
-        if key in parent.value or (key is _MERGE and parent.merged):
-            raise self._error_at(f"the key {_shown(written)} is given twice")
+        key = key if key is _MERGE or isinstance(key, str) else self._key_text(key, written)
+        if parent.merged if key is _MERGE else key in parent.written:
+            self._repeated(f"the key {_shown(written)} is given twice")
+        if key is not _MERGE:
+            parent.written.add(key)
         parent.key = key
+
+    def _key_text(self, key: Any, written: str) -> str:
+        meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
+        raise self._error_at(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
+
+    def _repeated(self, detail: str) -> None:
+        raise self._error_at(detail)
 
     def _merge(self, parent: _Open, value: Any) -> None:
         merged = value if isinstance(value, list) else [value]
         if not all(isinstance(item, dict) for item in merged):
             raise self._error_at("<< must be followed by a map, or a list of maps")
         self._shares = True
-        parent.merged = merged
+        # As in Kubernetes, a merged map replaces what stands before it, and what stands after it replaces its values.
+        for each in reversed(merged):
+            parent.value.update(each)
+        parent.merged = True
         parent.key = None
 
     def _spend(self, count: int) -> None:
@@ -217,6 +258,45 @@ class _Reader:
 
     def _error_at(self, detail: str) -> ManifestError:
         return self.error_at(self._line, detail)
+
+
+class _KubectlReader(_Reader):
+    """Accepts what kubectl accepts, and keeps a warning of what it passes over."""
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(subject)
+        self.warnings: list[str] = []
+
+    def warn_of_rest(self, rest: str, line: int) -> None:
+        """Keep a warning if a document is followed by anything but comments."""
+        if any(each.strip() and not each.lstrip().startswith("#") for each in rest.splitlines()):
+            self._line = line
+            self._warn("kubectl does not read what follows `...`; write `---` in its place")
+
+    def _meaning(self, event: yaml.ScalarEvent) -> Scalar:
+        tag = event.tag
+        if tag == _BINARY:
+            try:
+                return base64.b64decode("".join(event.value.split()), validate=True).decode(errors="replace")
+            except binascii.Error:
+                raise self._error_at("the value of !!binary is not base64") from None
+        if tag in _KUBECTL_TEXT_TAGS or (tag is not None and not tag.startswith(_TAG)):
+            return event.value
+        return super()._meaning(event)
+
+    def _check_tag(self, tag: str | None, *, is_map: bool) -> None:
+        pass
+
+    def _key_text(self, key: Any, written: str) -> str:
+        if key is None or isinstance(key, dict | list):
+            return super()._key_text(key, written)
+        return json.dumps(key)
+
+    def _repeated(self, detail: str) -> None:
+        self._warn(f"{detail}; kubectl takes the last one, other programs reject it")
+
+    def _warn(self, detail: str) -> None:
+        self.warnings.append(f"line {self._line + 1}: {detail}")
 
 
 def _shown(text: str) -> str:

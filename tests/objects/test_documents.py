@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
 from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
-from ocf.objects.documents import dump_document, load_document, load_documents
+from ocf.objects.documents import dump_document, load_as_kubectl, load_document, load_documents
 
 texts = st.text(st.characters(codec="utf-8"), max_size=10)
 manifests = st.dictionaries(
@@ -142,3 +142,37 @@ class TestDumpDocument:
     def test_what_is_no_json_is_rejected(self) -> None:
         with pytest.raises(ManifestError, match=r"^document: spec: set is not a JSON value$"):
             dump_document({"spec": set()})
+
+
+class TestLoadAsKubectl:
+    @pytest.mark.parametrize(
+        ("text", "document", "warnings"),
+        [
+            pytest.param("a: 1\na: 2", {"a": 2}, ["line 2: the key a is given twice"], id="key twice"),
+            pytest.param('{"a": 1, "a": 2}', {"a": 2}, ["the key a is given twice"], id="key twice in JSON"),
+            pytest.param("a: {<<: {b: 1}, b: 2}", {"a": {"b": 2}}, [], id="a merged key is not given twice"),
+            pytest.param("on: 1\n2: 3\n0x10: 4\n1.5: 5", {"true": 1, "2": 3, "16": 4, "1.5": 5}, [], id="keys"),
+            pytest.param("1: a\n'1': b", {"1": "b"}, ["line 2: the key 1 is given twice"], id="equal as texts"),
+            pytest.param("a: !Ref b\nc: !x {d: !!set {e}}", {"a": "b", "c": {"d": {"e": None}}}, [], id="tags"),
+            pytest.param("a: !x 5\nb: !!timestamp 2001-01-01", {"a": "5", "b": "2001-01-01"}, [], id="tagged texts"),
+            pytest.param("a: !!binary aGk=", {"a": "hi"}, [], id="binary"),
+            pytest.param("a: 1\n...\nb: 2", {"a": 1}, ["line 2: kubectl does not read"], id="after dots"),
+            pytest.param("a: 1\n...\n# b\n", {"a": 1}, [], id="comment after dots"),
+            pytest.param("null", None, [], id="null"),
+            pytest.param("# nothing", None, [], id="nothing"),
+        ],
+    )
+    def test_accepts_what_kubectl_accepts(self, text: str, document: Any, warnings: list[str]) -> None:
+        found, given = load_as_kubectl(text)
+
+        assert found == document
+        assert len(given) == len(warnings)
+        assert all(one.startswith(start) for one, start in zip(given, warnings, strict=True))
+
+    @pytest.mark.parametrize(
+        "text",
+        ["~: 1", "{a: 1}: 2", "a: !!int b", "a: !!binary '***'", "a: *b", "a: [", "- a", "a: 1\n--- x", "a: .inf"],
+    )
+    def test_rejects_what_kubectl_rejects(self, text: str) -> None:
+        with pytest.raises(ManifestError):
+            load_as_kubectl(text)

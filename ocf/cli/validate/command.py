@@ -154,7 +154,7 @@ def _reports(
 
         documents = list(documents)
         neighbours = Neighbours(documents)
-    for document in filter(scope.covers, documents):
+    for document in scope.select(documents):
         old = find_by_name(document.manifest, stored) if document.manifest is not None else None
         others = None if neighbours is None else neighbours.of(document)
         report = check(document, gates=gates, old=old, others=others)

@@ -59,6 +59,7 @@ def names_autoscaler(text: str) -> bool:
     Only the kind of the document counts, and those of the items of a list: a script in a CI workflow may contain
     the manifest of an HPA, and the workflow is none. If the text cannot be parsed at all, each `kind` counts.
     """
+    text = text.replace("\0", "")  # UTF-16 and UTF-32 without a byte order mark
     if _KIND not in text:
         return False
     try:
@@ -68,7 +69,7 @@ def names_autoscaler(text: str) -> bool:
     long = len(text) > _LONGEST
     node = None if long else root_of(text)
     if node is not None:
-        return _names_autoscaler(_outline(node, 3))
+        return _names_autoscaler(_outline(node, 6))
     return any(not long or found[1] == "" for found in _WRITTEN_KIND.finditer(text))
 
 
@@ -98,7 +99,7 @@ def _names_autoscaler(value: Any) -> bool:
         return any(_names_autoscaler(each) for each in value if isinstance(each, dict))
     if not isinstance(value, dict):
         return False
-    return value.get("kind") in _KINDS or (value.get("kind") == "List" and _names_autoscaler(value.get("items")))
+    return value.get("kind") in _KINDS or _names_autoscaler(value.get("items"))
 
 
 def _outline(node: Any, depth: int) -> Any:

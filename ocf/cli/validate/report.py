@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.autoscaling import FeatureGates, validate
+from ocf.autoscaling.api.kinds import HPA_KIND as KIND
+from ocf.autoscaling.api.kinds import kind_problem
 from ocf.errors import ConfigError, ManifestError
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check", "find_by_name", "gates_of", "name_of"]
 
-KIND: Final = "HorizontalPodAutoscaler"
 UNREADABLE: Final = "BadRequest"
 """The type of an error that the server detects while decoding, before validation."""
 
@@ -117,7 +118,9 @@ def check(
     manifest = document.manifest
     if manifest is None:
         return ValidationReport(document=document, name="?", errors=(_unreadable(document.problem),))
-    name = name_of(manifest)
+    name, meant = name_of(manifest), kind_problem(manifest)
+    if meant is not None:
+        return ValidationReport(document=document, name=name, errors=(_unreadable(meant.detail, meant.path),))
     try:
         errors = validate(manifest, old, gates=gates, any_version=True)
     except ManifestError as error:

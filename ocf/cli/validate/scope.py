@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.autoscaling.api.kinds import kind_problem
 from ocf.cli.validate.report import KIND
 from ocf.errors import ConfigError
 from ocf.objects.documents import load_documents
@@ -66,11 +69,25 @@ class ValidationScope:
         self.passed_over: Counter[PassedOver] = Counter()
         self.kinds: Counter[str] = Counter()
         self.notes: dict[tuple[str, PassedOver], str] = {}
+        self.warnings: dict[tuple[str, str], None] = {}
 
-    def covers(self, document: Document) -> bool:
+    def select(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield the documents that have to be validated, and count the others.
+
+        kubectl stops at a document that it cannot read, so that one is validated, too, if the file has an autoscaler.
+        """
+        for _, group in groupby(documents, key=attrgetter("file")):
+            of_file = list(group)
+            applied = any(each.manifest is not None and _is_meant(each.manifest) for each in of_file)
+            for document in of_file:
+                if self._covers(document, applied=applied):
+                    self.warnings |= dict.fromkeys((document.file, warning) for warning in document.warnings)
+                    yield document
+
+    def _covers(self, document: Document, *, applied: bool) -> bool:
         """Return whether a document has to be validated; otherwise count it."""
         if document.manifest is not None:
-            if document.manifest.get("kind") == KIND:
+            if _is_meant(document.manifest):
                 return True
             self.kinds[str(document.manifest.get("kind") or "none")] += 1
             self.passed_over[PassedOver.OTHER_KIND] += 1
@@ -82,7 +99,7 @@ class ValidationScope:
         if re.search(_TEMPLATE, document.text) and not has_plain_keys(document.text):
             self._pass_over(document, _template(document))
             return False
-        if names_autoscaler(document.text):
+        if applied or names_autoscaler(document.text):
             return True
         self._pass_over(document, PassedOver.UNREADABLE)
         return False
@@ -110,6 +127,8 @@ class ValidationScope:
 
     def lines(self) -> Iterator[str]:
         """Yield the notes, and the summary."""
+        for file, warning in self.warnings:
+            yield f"note: {file}: {warning}"
         for (file, _), note in self.notes.items():
             yield f"note: {file}: passed over: {note}"
         total = self.valid + self.invalid
@@ -122,6 +141,10 @@ class ValidationScope:
             if self.kinds:
                 parts[0] += f" ({_most_common(self.kinds)})"
             yield f"passed over {_plural(self.passed_over.total(), 'document')}: {', '.join(parts)}"
+
+
+def _is_meant(manifest: dict[str, Any]) -> bool:
+    return manifest.get("kind") == KIND or kind_problem(manifest) is not None
 
 
 def _plural(count: int, noun: str, several: str = "") -> str:

@@ -124,14 +124,14 @@ LAYOUTS: Final = {
     "plain manifests": Layout({"deploy/web.yaml": f"{DEPLOYMENT}---\n{SERVICE}---\n{HPA}"}, 1, passed_over="2 of"),
     "one file for each object": Layout({"k8s/hpa.yml": HPA, "k8s/web.yml": DEPLOYMENT}, 1, passed_over="1 of"),
     "an invalid autoscaler": Layout({"k8s/hpa.yaml": BAD, "k8s/web.yaml": DEPLOYMENT}, 0, 1, "1 of other kinds"),
-    "a GitHub workflow": Layout({"ci/ci.yml": WORKFLOW, "hpa.yaml": HPA}, 1, passed_over="1 that", note="the key on"),
+    "a GitHub workflow": Layout({"ci/ci.yml": WORKFLOW, "hpa.yaml": HPA}, 1, passed_over="1 of"),
     "an mkdocs page with tags": Layout({"mkdocs.yml": MKDOCS, "docs/hpa.yaml": HPA}, 1, note="mkdocs.yml: passed over"),
-    "CloudFormation": Layout({"infra/asg.yaml": CLOUDFORMATION, "hpa.yaml": HPA}, 1, note="the tag !Split"),
+    "CloudFormation": Layout({"infra/asg.yaml": CLOUDFORMATION, "hpa.yaml": HPA}, 1, passed_over="1 of"),
     "AWS SAM in JSON": Layout({"template.json": '{"Resources": {"A": {"Ref": "B"}}}', "hpa.yaml": HPA}, 1),
     "JSON arrays": Layout({"data/regions.json": '["eu", {"us": 1}]', "hpa.yaml": HPA}, 1, note="not a list"),
     "JSON with comments": Layout({"tsconfig.json": '{\n  // strict\n  "strict": true,\n}', "hpa.yaml": HPA}, 1),
     "other JSON": Layout({"package.json": '{"name": "web"}', "n.json": "3", "t.json": '"a"', "hpa.yaml": HPA}, 1),
-    "OpenAPI with numeric keys": Layout({"api/openapi.yaml": OPENAPI, "hpa.yaml": HPA}, 1, note="the key 200"),
+    "OpenAPI with numeric keys": Layout({"api/openapi.yaml": OPENAPI, "hpa.yaml": HPA}, 1, passed_over="1 of"),
     "the API of Kubernetes": Layout({"swagger.json": SWAGGER}, passed_over="1 of other kinds (1 none)"),
     "a Helm chart": Layout(
         {
@@ -193,9 +193,13 @@ LAYOUTS: Final = {
     "custom resource definitions": Layout({"crds/hpa.yaml": CRD}, passed_over="1 CustomResourceDefinition"),
     "a list of objects": Layout({"all.json": LIST, "hpa.yaml": V1}, 1, passed_over="1 Secret"),
     "autoscaling/v1": Layout({"hpa.yaml": V1}, 1),
-    "directives and document ends": Layout({"hpa.yaml": f"%YAML 1.1\n---\n{HPA}...\n---\n# nothing\n"}, 1),
+    "document ends": Layout({"hpa.yaml": f"{HPA}...\n---\n# nothing\n"}, 1),
+    "a directive": Layout({"hpa.yaml": f"%YAML 1.1\n---\n{HPA}"}, 1, 1),
+    "a directive without an autoscaler": Layout(
+        {"a.yaml": f"%YAML 1.2\n---\n{SERVICE}"}, note="cannot read a directive"
+    ),
     "Windows line ends": Layout({"hpa.yaml": f"{DEPLOYMENT}---\n{HPA}".replace("\n", "\r\n")}, 1, passed_over="1 of"),
-    "a file in Latin-1": Layout({"names.yaml": b"city: K\xf6ln\n", "hpa.yaml": HPA}, 1, note="byte 8 is not UTF-8"),
+    "a file in Latin-1": Layout({"names.yaml": b"city: K\xf6ln\n", "hpa.yaml": HPA}, 1, passed_over="1 of"),
     "broken YAML": Layout({"broken.yaml": "a: [1\nb: }\n", "hpa.yaml": HPA}, 1, passed_over="1 that Kubernetes cannot"),
     "a large file": Layout({"data.json": json.dumps(["x" * 4_000_000]), "hpa.yaml": HPA}, 1, note="longer than"),
     "hidden folders": Layout({".cache/x.yaml": SERVICE, ".venv/lib/bad.yaml": "a: [", "hpa.yaml": HPA}, 1),

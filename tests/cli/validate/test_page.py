@@ -75,7 +75,7 @@ def test_the_action_annotates_the_whole_repository(repository: Path) -> None:
     assert ran.returncode == 1
     assert ran.stdout.splitlines()[0] == f"::error {location}::spec.scaleTargetRef.name: Required value"
     assert marked(ran) == ["deploy/web.yaml", "more/a b.yaml"]
-    assert ran.stderr.splitlines()[1] == "validated 2 HorizontalPodAutoscalers: 0 valid, 2 invalid"
+    assert ran.stderr.splitlines()[0] == "validated 2 HorizontalPodAutoscalers: 0 valid, 2 invalid"
 
 
 @pytest.mark.parametrize(
