@@ -40,6 +40,7 @@ Reader: TypeAlias = Callable[[Any, str, list[FieldProblem]], Any]
 
 _INVALID: Final = object()
 _UNKNOWN_FIELD: Final = "unknown field"
+_NOTHING: Final[Mapping[str, str]] = {}
 
 
 def to_manifest(value: object) -> Any:
@@ -86,8 +87,12 @@ def _object_name(value: object) -> str:
     return f" {name}" if name else ""
 
 
-def struct(**fields: Reader) -> Reader:
-    """Return the reader of a map with known fields; null fields are dropped."""
+def struct(instead: Mapping[str, str] = _NOTHING, /, **fields: Reader) -> Reader:
+    """Return the reader of a map with known fields; null fields are dropped.
+
+    Args:
+        instead: What to write in place of a field of another version; `{}` in it is the value.
+    """
 
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         if value.__class__ is not dict and not isinstance(value, Mapping):
@@ -96,7 +101,8 @@ def struct(**fields: Reader) -> Reader:
         for name, item in value.items():
             reader = fields.get(name) if name.__class__ is str else None
             if reader is None:
-                problems.append(FieldProblem(_child(path, name), _unknown(name, fields)))
+                problem = _moved(item, instead[name]) if name in instead else _unknown(name, fields)
+                problems.append(FieldProblem(_child(path, name), problem))
             elif item is not None:
                 read_item = reader(item, f"{path}.{name}" if path else name, problems)
                 if read_item is not _INVALID:
@@ -213,6 +219,11 @@ def _describe(value: Any) -> str:
 def _child(path: str, name: object) -> str:
     shown = name if isinstance(name, str) and len(name) <= _LONGEST_SHOWN else _describe(name)
     return f"{path}.{shown}" if path else str(shown)
+
+
+def _moved(value: Any, instead: str) -> str:
+    shown = "…" if isinstance(value, Mapping | list) or len(str(value)) > _LONGEST_SHOWN else str(value)
+    return f"{_UNKNOWN_FIELD}, {instead.replace('{}', shown)}"
 
 
 def _unknown(name: object, fields: Mapping[str, Reader]) -> str:

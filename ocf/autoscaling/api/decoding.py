@@ -9,6 +9,7 @@ The result is what the structs of the API server hold: nulls are dropped, except
 the empty value, and quantities are texts in the API server's notation.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -66,20 +67,39 @@ _SELECTOR: Final = struct(
 )
 _METRIC: Final = struct(name=text, selector=_SELECTOR)
 _REFERENCE: Final = struct(kind=text, name=text, apiVersion=text)
-_TARGET: Final = struct(type=text, value=quantity, averageValue=quantity, averageUtilization=_INT32)
-_CURRENT: Final = struct(value=quantity, averageValue=quantity, averageUtilization=_INT32)
+_CURRENT: Final[Mapping[str, Reader]] = {"value": quantity, "averageValue": quantity, "averageUtilization": _INT32}
+_TARGET: Final[Mapping[str, Reader]] = {"type": text, **_CURRENT}
 
 
-def _metric(values_field: str, reader: Reader) -> Reader:
+# What to write in place of the fields of autoscaling/v2beta1, with which files stay whose version alone was changed.
+_VALUE: Final = "write target: {type: Value, value: {}}"
+_AVERAGE: Final = "write target: {type: AverageValue, averageValue: {}}"
+_UTILIZATION: Final = "write target: {type: Utilization, averageUtilization: {}}"
+_NAME: Final = "write metric: {name: {}}"
+_SELECTED: Final = "write it in metric, as metric.selector"
+_OF_RESOURCE: Final = {"targetAverageUtilization": _UTILIZATION, "targetAverageValue": _AVERAGE}
+_OF_OTHERS: Final = {"targetValue": _VALUE, "targetAverageValue": _AVERAGE, "metricName": _NAME, "selector": _SELECTED}
+_OF_EXTERNAL: Final = {**_OF_OTHERS, "metricSelector": _SELECTED}
+_OF_OBJECT: Final = {**_OF_OTHERS, "averageValue": _AVERAGE}
+_OF_SPEC: Final = {
+    "targetCPUUtilizationPercentage": "write metrics: [{type: Resource, resource: {name: cpu, target: "
+    "{type: Utilization, averageUtilization: {}}}}]"
+}
+_DESCRIBED: Final = dict.fromkeys(("kind", "name", "apiVersion"), "write it in describedObject")
+
+
+def _metric(values_field: str, values: Mapping[str, Reader]) -> Reader:
     """Return the reader of a metric; `target` of a spec and `current` of a status are decoded alike."""
-    values = {values_field: reader}
+    value = {values_field: struct(**values)}
     return struct(
         type=text,
-        object=struct(describedObject=_REFERENCE, metric=_METRIC, **values),
-        pods=struct(metric=_METRIC, **values),
-        resource=struct(name=text, **values),
-        containerResource=struct(name=text, container=text, **values),
-        external=struct(metric=_METRIC, **values),
+        object=struct(
+            _OF_OBJECT, describedObject=_REFERENCE, metric=_METRIC, **{values_field: struct(_DESCRIBED, **values)}
+        ),
+        pods=struct(_OF_OTHERS, metric=_METRIC, **value),
+        resource=struct(_OF_RESOURCE, name=text, **value),
+        containerResource=struct(_OF_RESOURCE, name=text, container=text, **value),
+        external=struct(_OF_EXTERNAL, metric=_METRIC, **value),
     )
 
 
@@ -93,6 +113,7 @@ def _hpa(*, tolerance_known: bool, generation_known: bool) -> Reader:
         stabilizationWindowSeconds=_INT32, selectPolicy=text, policies=items(_POLICY, dict), **added_to_rules
     )
     spec = struct(
+        _OF_SPEC,
         scaleTargetRef=_REFERENCE,
         minReplicas=_INT32,
         maxReplicas=_INT32,

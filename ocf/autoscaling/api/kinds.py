@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -59,6 +58,8 @@ def _misnamed(manifest: Mapping[str, Any], kind: str, group: str) -> FieldProble
         items = manifest.get("items")
         found = isinstance(items, list) and any(_is_meant(item) for item in items)
         return FieldProblem("kind", f'"{kind:.80}" is not a kind: write List') if found else None
+    import difflib
+
     near = bare in _SHORT_NAMES or difflib.SequenceMatcher(None, bare, HPA_KIND.lower()).ratio() > _NEAR
     if group == _GROUP and kind not in _OTHER_KINDS:
         instead = f"write {HPA_KIND}" if near or _has_shape(manifest) else f"it has {HPA_KIND} and Scale"

@@ -1,5 +1,7 @@
 """The annotations in which autoscaling/v1 keeps the metrics and the behavior of autoscaling/v2.
 
+Their metrics have the form of autoscaling/v2beta1.
+
 The API server ignores an annotation that it cannot decode. Otherwise every source of a metric is converted, whether it
 belongs to the type of the metric or not, and defaults of autoscaling/v2 are not set.
 
@@ -14,7 +16,7 @@ from typing import Any, Final
 from ocf.autoscaling.api.go_json import Reader, amount, int32, items, loads, pointer, string, strings, struct
 from ocf.objects import Manifest
 
-__all__ = ["read_behavior", "read_metrics", "read_statuses"]
+__all__ = ["convert_metric", "read_behavior", "read_metrics", "read_statuses"]
 
 _PERCENT: Final = pointer(int32)
 _AMOUNT: Final = pointer(amount)
@@ -75,13 +77,13 @@ def read_metrics(text: str | None) -> list[Manifest]:
         >>> read_metrics('[{"type": "Resource", "RESOURCE": {"name": "cpu", "targetAverageUtilization": 70}}]')
         [{'type': 'Resource', 'resource': {'name': 'cpu', 'target': {'type': 'Utilization', 'averageUtilization': 70}}}]
     """
-    return [_convert(metric, "target") for metric in _read(text, _METRICS) or ()]
+    return [convert_metric(metric, "target") for metric in _read(text, _METRICS) or ()]
 
 
 def read_statuses(text: str | None) -> list[Manifest] | None:
     """Return the current metrics of autoscaling/v2; None if the annotation is missing or invalid."""
     found = _read(text, _STATUSES)
-    return None if found is None else [_convert(metric, "current") for metric in found]
+    return None if found is None else [convert_metric(metric, "current") for metric in found]
 
 
 def read_behavior(text: str | None, *, tolerance_known: bool = True) -> Manifest:
@@ -110,8 +112,12 @@ def _present(**values: Any) -> Manifest:
     return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-def _convert(metric: Manifest, field: str) -> Manifest:
-    """Return a metric of autoscaling/v2, of a spec with the field `target` or of a status with the field `current`."""
+def convert_metric(metric: Manifest, field: str) -> Manifest:
+    """Return a metric of autoscaling/v2beta1 as one of autoscaling/v2.
+
+    Args:
+        field: `target` for a metric of a spec, `current` for one of a status.
+    """
     values = _target if field == "target" else _current
     found = _present(type=metric.get("type"))
     for name, source in metric.items():
@@ -139,7 +145,7 @@ def _target(name: str, source: Mapping[str, Any]) -> Manifest:
         if average is None:
             return _present(type="Value", value=value or "0")
         # The zero is only there because the field is required in autoscaling/v1.
-        return _present(type="AverageValue", value=None if value == "0" else value, averageValue=average)
+        return _present(type="AverageValue", value=None if value in (0, "0") else value, averageValue=average)
     kind = "AverageValue" if percent is None else "Utilization"
     return _present(type=kind, averageValue=average, averageUtilization=percent)
 

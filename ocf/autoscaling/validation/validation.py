@@ -60,8 +60,9 @@ def validate(
         old: The stored object, for an update; None for a creation. Its `resourceVersion` is not compared: a stale one
             is a conflict, not a validation error.
         gates: The feature gates of the API server; by default those of Kubernetes 1.36.
-        any_version: Whether manifests of autoscaling/v1 are converted, as for a request in that version. They do not
-            get the defaults of autoscaling/v2 before they are validated.
+        any_version: Whether manifests of other versions are converted, as for a request in that version. Those of
+            autoscaling/v1 do not get the defaults of autoscaling/v2 before they are validated. Those of
+            autoscaling/v2beta1 and v2beta2 have an error of `apiVersion`, before those of the converted object.
 
     Returns:
         All errors, in the order of the API server and with its repetitions; empty if it would accept the object.
@@ -81,7 +82,7 @@ def validate(
     decoded = _decoded(hpa, gates, any_version=any_version)
     if not (any_version and _is_v1(hpa)):
         decoded = default_decoded(decoded)
-    return tuple(_errors(_prepare(decoded, stored, gates), stored, gates))
+    return (*_version_errors(hpa), *_errors(_prepare(decoded, stored, gates), stored, gates))
 
 
 def validate_spec(
@@ -155,7 +156,7 @@ def admitted(
         hpa: A manifest of autoscaling/v2, or a model of the client.
         old: The stored object, for an update; None for a creation.
         gates: The feature gates of the API server.
-        any_version: Whether manifests of autoscaling/v1 are converted, as for a request in that version.
+        any_version: Whether manifests of other versions are converted, also of autoscaling/v2beta1 and v2beta2.
 
     Returns:
         A new manifest of autoscaling/v2, without the fields that the API server generates (uid, creation time,
@@ -182,14 +183,21 @@ def _decoded(hpa: Manifest | BaseModel, gates: FeatureGates, *, any_version: boo
     return decode(hpa, tolerance_known=gates.tolerance_known, generation_known=gates.observed_generation)
 
 
+def _version_errors(hpa: Manifest | BaseModel) -> Iterator[FieldError]:
+    if isinstance(hpa, dict) and str(hpa.get("apiVersion")).startswith("autoscaling/v2beta"):
+        from ocf.autoscaling.api.betas import not_served
+
+        yield invalid("apiVersion", hpa["apiVersion"], not_served(hpa["apiVersion"]))
+
+
 def _is_v1(hpa: Manifest | BaseModel) -> bool:
     return isinstance(hpa, dict) and hpa.get("apiVersion") == "autoscaling/v1"
 
 
 def _stored(old: Manifest | BaseModel, *, any_version: bool) -> Manifest:
     # A newer API server may have stored fields that are unknown here.
-    of_v1 = any_version and _is_v1(old)
-    decoded = _decoded(old, _CURRENT, any_version=True) if of_v1 else decode(old, strict=False)
+    of_v2 = not any_version or not isinstance(old, dict) or old.get("apiVersion") in {None, "autoscaling/v2"}
+    decoded = decode(old, strict=False) if of_v2 else _decoded(old, _CURRENT, any_version=True)
     return {"metadata": {}, **default_decoded(decoded)}
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.algorithm import Autoscaler, History, Snapshot
 from ocf.autoscaling.algorithm.snapshot import MetricValues
+from ocf.autoscaling.api.betas import not_served
+from ocf.autoscaling.api.kinds import kind_problem
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
@@ -73,6 +75,9 @@ class _Files:
 
     def add(self, objects: Iterable[Manifest], location: str) -> None:
         for each in objects:
+            meant = kind_problem(each)
+            if meant is not None:
+                raise ManifestError("object", [meant])
             check(each)
             self.by_kind.setdefault(str(each.get("kind") or ""), []).append(_Found(each, location))
 
@@ -94,7 +99,7 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
     """
     files = _read(paths, now)
     chosen = _choose(files, name)
-    hpa = _valid_hpa(chosen, gates)
+    hpa = _valid_hpa(chosen, gates, files.notes)
     autoscaler = Autoscaler.of(hpa)
     now = now or _instant(files)
     scale, pods = _workload(files, autoscaler, now)
@@ -142,6 +147,7 @@ def _read(paths: Sequence[str], now: datetime | None) -> _Files:
         if manifest.get("kind") == _SNAPSHOT:
             files.snapshot = _snapshot_file(document, files.snapshot)
             continue
+        files.notes += (f"{document.file}: {warning}" for warning in document.warnings)
         with _locating_errors(location):
             files.add(entries(manifest), location)
     return files
@@ -179,9 +185,9 @@ def _choose(files: _Files, name: str | None) -> _Found:
     raise ConfigError(f"the files hold several autoscalers; name one of: {known}")
 
 
-def _valid_hpa(found: _Found, gates: FeatureGates) -> Manifest:
+def _valid_hpa(found: _Found, gates: FeatureGates, notes: list[str]) -> Manifest:
     """Return the HPA as autoscaling/v2; reject one that the API server would reject."""
-    hpa = _hpa(found, gates)
+    hpa = _hpa(found, gates, notes)
     problems = validate({name: part for name, part in hpa.items() if name != "status"}, gates=gates)
     if problems:
         raise ConfigError(
@@ -191,7 +197,7 @@ def _valid_hpa(found: _Found, gates: FeatureGates) -> Manifest:
     return hpa
 
 
-def _hpa(found: _Found, gates: FeatureGates) -> Manifest:
+def _hpa(found: _Found, gates: FeatureGates, notes: list[str] | None = None) -> Manifest:
     """Return an autoscaler as autoscaling/v2; without a namespace it gets the default one."""
     manifest = found.manifest
     if manifest["kind"] == _OWN:
@@ -200,6 +206,9 @@ def _hpa(found: _Found, gates: FeatureGates) -> Manifest:
         manifest = to_autoscaling_v2(manifest)
     with _locating_errors(found.location):
         read = read_hpa(manifest, gates=gates)
+    removed = not_served(manifest.get("apiVersion"))
+    if removed and notes is not None:
+        notes.append(f"{found.location}: {manifest['apiVersion']} is {removed}; it is explained as autoscaling/v2")
     status = {"status": manifest["status"]} if "status" in manifest else {}
     return {**read, "metadata": {"namespace": "default", **(read.get("metadata") or {})}, **status}
 

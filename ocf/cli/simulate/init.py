@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ocf.autoscaling.api.kinds import kind_problem
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.objects.paths import get_field
@@ -54,6 +55,9 @@ def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> 
     for document in read_documents(files):
         if document.manifest is None:
             raise ConfigError(f"{document.file}: {document.problem}")
+        meant = kind_problem(document.manifest)
+        if meant is not None:
+            raise ConfigError(f"{document.place}: {meant.path}: {meant.detail}")
         objects.append((document, document.manifest))
     autoscalers = [(document, each) for document, each in objects if each.get("kind") == _KIND]
     if not autoscalers:

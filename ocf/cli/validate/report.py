@@ -127,9 +127,11 @@ def check(
         unreadable = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
         return ValidationReport(document=document, name=name, errors=unreadable)
     found = tuple(ValidationError(error.path, str(error.type), error.detail, error.message) for error in errors)
-    if found or others is None:
+    if others is None or any(error.path != "apiVersion" for error in found):
         return ValidationReport(document=document, name=name, errors=found)
-    return ValidationReport(document=document, name=name, findings=_lint_findings(manifest, others, gates))
+    return ValidationReport(
+        document=document, name=name, errors=found, findings=_lint_findings(manifest, others, gates)
+    )
 
 
 def _lint_findings(manifest: Manifest, others: Sequence[Manifest], gates: FeatureGates) -> tuple[Finding, ...]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from ocf.autoscaling import default, validate
+from ocf.autoscaling.api.kinds import HPA_KIND, kind_problem
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest
@@ -16,14 +16,12 @@ from ocf.simulation.load.text_files import read_bounded
 
 __all__ = ["HPA_KIND", "checked_hpa", "hpa_of_file", "text_problems"]
 
-HPA_KIND: Final = "HorizontalPodAutoscaler"
-
 
 def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list[FieldProblem]]:
     """Return an HPA as autoscaling/v2 with its defaults and without a status, and why the API server would reject it.
 
     Args:
-        manifest: The manifest, of autoscaling/v1 or v2.
+        manifest: The manifest, of any version.
     """
     kind = manifest.get("kind")
     if kind != HPA_KIND:
@@ -44,6 +42,9 @@ def hpa_of_file(file: Path, gates: FeatureGates) -> Manifest:
     except ManifestError as error:
         raise InputError(text_problems(error, str(file))) from None
     found = [at for at, each in enumerate(documents) if each.get("kind") == HPA_KIND]
+    meant = next((problem for each in documents if (problem := kind_problem(each)) is not None), None)
+    if meant is not None:
+        raise InputError([InputProblem(str(file), meant.detail, None, meant.path)])
     if len(found) != 1:
         kinds = ", ".join(str(each.get("kind")) for each in documents) or "nothing"
         raise InputError(

@@ -6,6 +6,7 @@ from typing import Final
 
 from ocf.autoscaling import default
 from ocf.autoscaling.algorithm import Autoscaler
+from ocf.autoscaling.api.betas import as_v2
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.objects import Manifest, Quantity, dump_document
@@ -23,7 +24,8 @@ def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
     """Return a commented scenario for an HPA, which runs as it is.
 
     Args:
-        hpa: The HPA, of autoscaling/v1 or v2; what the API server adds to its metadata, and its status, are left out.
+        hpa: The HPA; one of a beta becomes one of autoscaling/v2. What the API server adds to its metadata, and its
+            status, are left out.
         target: The workload that it scales, from which replicas and requests are taken; None if it is not known.
 
     Returns:
@@ -42,6 +44,7 @@ def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
     decoded = default(read_hpa({name: part for name, part in hpa.items() if name != "status"}))
     autoscaler = Autoscaler.of(decoded)
     metadata = get_field(hpa, ("metadata",)) or {}
+    hpa = as_v2(hpa)
     written = {
         **{name: hpa[name] for name in ("apiVersion", "kind")},
         "metadata": {name: metadata[name] for name in _METADATA if name in metadata},

@@ -51,7 +51,7 @@ class Scenario(Model):
         api_version: `ocf.dev/v1`.
         kind: `Scenario`.
         name: Name of the scenario, for reports.
-        hpa: The HorizontalPodAutoscaler, autoscaling/v1 or v2: the manifest, or the path of a file with it, relative to
+        hpa: The HorizontalPodAutoscaler, of any version: the manifest, or the path of a file with it, relative to
             the file of the scenario.
         hpa_edits: Edits of the HPA, in order of time; its history and its status go on, unless it is created anew.
         workload: The workload that is scaled.

@@ -480,3 +480,22 @@ def test_slow_libraries_are_not_imported_for_files() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("version", "release"), [("v2beta1", "1.25"), ("v2beta2", "1.26")])
+def test_an_old_autoscaler_is_explained_with_a_note(tmp_path: Path, version: str, release: str) -> None:
+    old = HPA.replace("autoscaling/v2", f"autoscaling/{version}")
+    if version == "v2beta1":
+        old = re.sub(r"target: \{type: Utilization, averageUtilization: (\d+)\}", r"targetAverageUtilization: \1", old)
+    path = write_files(tmp_path, old, BUSY)
+    answer = explain("-f", path)
+    assert answer.exit_code == 0, answer.output
+    note = f"autoscaling/{version} is not served by Kubernetes {release} and newer"
+    assert note in " ".join((answer.stdout + answer.stderr).split())
+    assert desired("-f", path) == desired("-f", write_files(tmp_path, HPA, BUSY))
+
+
+def test_a_misspelt_kind_is_an_error(tmp_path: Path) -> None:
+    answer = explain("-f", write_files(tmp_path, HPA.replace("kind: Horizontal", "kind: Horizantal"), BUSY))
+    assert answer.exit_code == 2
+    assert "write HorizontalPodAutoscaler" in answer.stderr

@@ -261,13 +261,31 @@ class TestBadInput:
             ("maxReplicas: 10", "maxReplicas: '10'", "spec.maxReplicas: must be"),
             ("name: cpu", "name: 7", "spec.metrics[0].resource.name: must be"),
             ("maxReplicas: 10", "maxReplica: 10", 'spec.maxReplica: unknown field, did you mean "maxReplicas"?'),
-            ("autoscaling/v2", "autoscaling/v2beta2", '"autoscaling/v2beta2" is not served by a supported release'),
+            ("autoscaling/v2", "autoscaling/v3", '"autoscaling/v3" is not a version of HorizontalPodAutoscaler'),
         ],
     )
     def test_a_decoding_error_has_the_field(self, before: str, after: str, line: str) -> None:
         code, lines = validate(write("web.yaml", GOOD.replace(before, after)))
         assert code == 1
         assert line in lines[0]
+
+    @pytest.mark.parametrize("version", ["v2beta1", "v2beta2"])
+    def test_an_old_object_has_the_errors_and_findings_after_the_conversion(self, version: str) -> None:
+        """As the HPAs of https://github.com/chatwoot/charts/issues/104 and https://github.com/coredns/helm/pull/101."""
+        text = GOOD.replace("autoscaling/v2", f"autoscaling/{version}")
+        if version == "v2beta1":
+            text = text.replace("target: {type: Utilization, averageUtilization: 70}", "targetAverageUtilization: 70")
+        served = (
+            f'web.yaml:2:1: shop/web: apiVersion: Invalid value: "autoscaling/{version}": not served by Kubernetes 1.2'
+        )
+        code, lines = validate("--lint", write("web.yaml", text + "---" + DEPLOYMENT))
+        assert code == 1
+        assert lines[0].startswith(served)
+        assert [line.split(" (")[-1].split(":")[0] for line in lines[1:]] != []
+        code, lines = validate("--lint", write("web.yaml", text.replace("maxReplicas: 10", "maxReplicas: 1")))
+        assert (code, len(lines)) == (1, 2)
+        assert lines[0].startswith(served)
+        assert "spec.maxReplicas: Invalid value: 1" in lines[1]
 
     def test_a_missing_file_does_not_hide_others(self) -> None:
         Path("latin.yaml").write_bytes(b"kind: HorizontalPodAutoscaler\nname: \xe9")
