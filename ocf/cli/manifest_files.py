@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
 
-__all__ = ["STDIN", "Document", "document_parts", "opened", "read_documents", "read_manifests"]
+__all__ = ["STDIN", "Document", "document_parts", "documents_in", "opened", "read_documents", "read_manifests"]
 
 STDIN: Final = "-"
 
@@ -130,6 +130,11 @@ def _of(file: str) -> Iterator[Document]:
     if len(data) > _LONGEST:
         yield Document(file=file, problem=f"longer than {_LONGEST} bytes")
         return
+    yield from documents_in(file, data)
+
+
+def documents_in(file: str, data: bytes) -> Iterator[Document]:
+    """Read the content of a file."""
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
     try:
         text, damaged = data.decode(encoding), False

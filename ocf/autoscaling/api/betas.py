@@ -30,7 +30,7 @@ from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.autoscaling.api.v1_annotations import convert_metric, read_behavior
 from ocf.objects import Manifest
 
-__all__ = ["REMOVED", "as_v2", "not_served", "read_v2beta1"]
+__all__ = ["METRIC_LISTS", "REMOVED", "as_v2", "not_served", "read_v2beta1"]
 
 REMOVED: Final[Mapping[str, str]] = {"autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26"}
 """The first releases without a version."""
@@ -44,7 +44,9 @@ _OLD: Final[Mapping[str, frozenset[str]]] = {
     "containerResource": _OF_RESOURCE,
     "external": _OF_OTHERS - {"selector"} | {"metricSelector", "targetValue"},
 }
-"""The fields of autoscaling/v2beta1 that autoscaling/v2 has in another place, by the source of a metric."""
+"""The fields of autoscaling/v2beta1 that autoscaling/v2 has in another place, by the source of a metric of a spec."""
+METRIC_LISTS: Final = (("spec", "metrics", "target"), ("status", "currentMetrics", "current"))
+"""The lists of metrics, and the field of a metric that has its values."""
 _BEHAVIOR: Final = "autoscaling.alpha.kubernetes.io/behavior"
 _INT32: Final = integer("int32")
 _SELECTOR: Final = struct(
@@ -142,44 +144,42 @@ def as_v2(manifest: Manifest) -> Manifest:
         >>> written["spec"]["metrics"][0]["resource"]
         {'name': 'cpu', 'target': {'type': 'Utilization', 'averageUtilization': 70}}
     """
-    version, spec = manifest.get("apiVersion"), manifest.get("spec")
-    if version not in {*REMOVED, "autoscaling/v2"} or not isinstance(spec, dict):
+    version = manifest.get("apiVersion")
+    if version not in {*REMOVED, "autoscaling/v2"}:
         return manifest
-    metrics = spec.get("metrics")
-    changed = [_metric_as_v2(each) for each in metrics] if isinstance(metrics, list) else metrics
+    found = {**manifest, "apiVersion": "autoscaling/v2"}
+    for part, name, field in METRIC_LISTS:
+        content = manifest.get(part)
+        metrics = content.get(name) if isinstance(content, dict) else None
+        if isinstance(content, dict) and isinstance(metrics, list):
+            found[part] = {**content, name: [_metric_as_v2(each, field) for each in metrics]}
     behavior = _behavior_of(manifest) if version == "autoscaling/v2beta1" else {}
-    if changed == metrics and version == "autoscaling/v2":
-        return manifest
-    found = {
-        **manifest,
-        "apiVersion": "autoscaling/v2",
-        "spec": {**spec, **({"behavior": behavior} if behavior else {})},
-    }
-    if metrics is not None:
-        found["spec"]["metrics"] = changed
-    return found
+    if behavior and isinstance(found.get("spec"), dict):
+        found["spec"] = {**found["spec"], "behavior": behavior}
+    return manifest if found == manifest else found
 
 
-def _metric_as_v2(metric: Any) -> Any:
+def _metric_as_v2(metric: Any, field: str) -> Any:
     """Return a metric whose fields of autoscaling/v2beta1 are those of autoscaling/v2."""
     if not isinstance(metric, dict):
         return metric
-    return {name: _source_as_v2(name, part) if name in _OLD else part for name, part in metric.items()}
+    return {name: _source_as_v2(name, part, field) if name in _OLD else part for name, part in metric.items()}
 
 
-def _source_as_v2(name: str, source: Any) -> Any:
+def _source_as_v2(name: str, source: Any, field: str) -> Any:
     if not isinstance(source, dict):
         return source
     reference = source.get("target")
     described = name == "object" and isinstance(reference, dict) and "kind" in reference
-    moved = {field for field in source if field in _OLD[name] or (field == "target" and described)}
+    old = {each.replace("target", field, 1) for each in _OLD[name]} | ({"target"} if described else set())
+    moved = {each: part for each, part in source.items() if each in old}
     if not moved:
         return source
-    kept = {field: part for field, part in source.items() if field not in moved}
-    found: Manifest = convert_metric({name: {field: source[field] for field in moved}}, "target")[name]
+    kept = {each: part for each, part in source.items() if each not in moved}
+    found: Manifest = convert_metric({name: moved}, field)[name]
     if isinstance(kept.get("metric"), dict):
         kept["metric"] = {**found["metric"], **kept["metric"]}
-    return {**kept, **{field: part for field, part in found.items() if field not in kept}}
+    return {**kept, **{each: part for each, part in found.items() if each not in kept}}
 
 
 def not_served(version: object) -> str:

@@ -58,6 +58,7 @@ class LowestSeverity(StrEnum):
     default=FailOn.ERROR,
     help="Lowest severity for which the exit status is 1; the server's errors always count.",
 )
+@click.option("--fix", is_flag=True, help="First edit the files: write HPAs of a beta as autoscaling/v2.")
 @click.option("--update-from", multiple=True, metavar="FILE", help="Stored objects: validate as an update of these.")
 @kubernetes_version_option
 @feature_gate_option
@@ -75,6 +76,7 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
     severity: LowestSeverity,
     disable: tuple[str, ...],
     fail_on: FailOn,
+    fix: bool,
     update_from: tuple[str, ...],
     kubernetes_version: str | None,
     feature_gate: tuple[str, ...],
@@ -95,6 +97,11 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
     gates = gates_of(kubernetes_version, feature_gate)
     selection = _selection(severity, disable, fail_on, lint=lint)
     stored = dict(_stored(update_from))
+    if fix:
+        from ocf.cli.validate.fixes import fix_files
+
+        for line in fix_files(files):
+            sys.stderr.write(f"fix: {printable(line)}\n")
     scope, failed = ValidationScope(), False
 
     def reports() -> Iterator[ValidationReport]:

@@ -32,7 +32,7 @@ spec: {minReplicas: 3, maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kin
 
 def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_commands(PAGE) == 3
+    assert run_commands(PAGE) == 4
 
 
 def test_every_option_is_documented() -> None:

@@ -1,0 +1,148 @@
+"""Edits of files that make HPAs of a beta those of autoscaling/v2; comments, order and other documents are kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ocf.autoscaling.api.betas import METRIC_LISTS, as_v2
+from ocf.autoscaling.api.kinds import HPA_KIND
+from ocf.cli.manifest_files import STDIN, documents_in, read_documents
+from ocf.errors import ConfigError
+from ocf.objects.documents import dump_document
+from ocf.objects.paths import get_field
+from ocf.objects.yaml_places import YamlNode, split_path
+
+if TYPE_CHECKING:
+    from ocf.cli.manifest_files import Document
+    from ocf.objects import Manifest
+
+__all__ = ["fix_files"]
+
+
+class _Edit(NamedTuple):
+    """A replacement of a part of the text of a document."""
+
+    start: int
+    end: int
+    text: str
+
+
+def fix_files(paths: Iterable[str]) -> Iterator[str]:
+    """Edit the files in which an HPA is of a beta, or has metrics of one; yield a line for each.
+
+    A file is only written if it then holds what it should, and what it held otherwise.
+
+    Raises:
+        ConfigError: If a path is the standard input, or a file cannot be written.
+    """
+    paths = list(paths)
+    if STDIN in paths:
+        raise ConfigError("--fix edits files; give the name of a file in place of the standard input")
+    by_file: dict[str, list[Document]] = {}
+    for document in read_documents(paths):
+        by_file.setdefault(document.file, []).append(document)
+    for file, documents in by_file.items():
+        old = [
+            each for each in documents if each.manifest is not None and _converted(each.manifest) is not each.manifest
+        ]
+        if old:
+            names = ", ".join(f"{each.path or f'document {each.number}'}" for each in old)
+            fixed = _fix(Path(file), documents)
+            result = "written as autoscaling/v2" if fixed else "cannot be edited in place; write autoscaling/v2 by hand"
+            yield f"{file}: {names}: {result}"
+
+
+def _converted(manifest: Manifest) -> Manifest:
+    return as_v2(manifest) if manifest.get("kind") == HPA_KIND else manifest
+
+
+def _fix(path: Path, documents: list[Document]) -> bool:
+    """Edit a file; return False if it would not hold what it should."""
+    data = path.read_bytes()
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    edits: list[_Edit] = []
+    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+    for document in documents:
+        if document.manifest is not None:
+            edits += (_in_file(edit, document, lines) for edit in _edits(document, document.manifest))
+    for start, end, new in sorted(set(edits), reverse=True):
+        text = f"{text[:start]}{new}{text[end:]}"
+    wanted = [None if each.manifest is None else _converted(each.manifest) for each in documents]
+    edited = text.encode(encoding)
+    if [each.manifest for each in documents_in(str(path), edited)] != wanted:
+        return False
+    try:
+        path.write_bytes(edited)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return True
+
+
+def _in_file(edit: _Edit, document: Document, lines: list[int]) -> _Edit:
+    """Return an edit at its place in the file; columns are those of the document."""
+
+    def place(at: int) -> int:
+        line = document.text.count("\n", 0, at)
+        column = at - document.text.rfind("\n", 0, at) - 1
+        return lines[document.line - 1 + line] + column
+
+    return edit._replace(start=place(edit.start), end=place(edit.end))
+
+
+def _edits(document: Document, manifest: Manifest) -> Iterator[_Edit]:
+    wanted = _converted(manifest)
+    root = YamlNode.root(document.text)
+    found = None if root is None else root.descend(split_path(document.path))
+    if wanted is manifest or found is None or not found.exact:
+        return
+    version = found.child("apiVersion")
+    if version is not None and manifest["apiVersion"] != wanted["apiVersion"]:
+        quote = version.node.style or ""
+        yield _Edit(version.node.start_mark.index, version.node.end_mark.index, f"{quote}{wanted['apiVersion']}{quote}")
+    for part, name, _ in METRIC_LISTS:
+        lists = [get_field(each, (part, name)) or () for each in (manifest, wanted)]
+        for number, (old, new) in enumerate(zip(*lists, strict=True)):
+            for source in new if new != old else ():
+                place = found.descend((part, name, number, source))
+                if new[source] != old[source] and place.exact:
+                    yield from _of_source(place.node, old[source], new[source], document.text)
+
+
+def _of_source(node: Any, old: Mapping[str, Any], new: Mapping[str, Any], text: str) -> Iterator[_Edit]:
+    """Yield the edits of a source of a metric: the first field that moves becomes the new ones, others are removed."""
+    if node.flow_style:
+        yield _Edit(node.start_mark.index, node.end_mark.index, json.dumps(new, ensure_ascii=False))
+        return
+    added = {name: value for name, value in new.items() if name not in old or old[name] != value}
+    column = node.start_mark.column
+    lines = dump_document(added).splitlines()
+    newline = "\r\n" if "\r\n" in text else "\n"
+    instead = f"{newline}{' ' * column}".join(lines)
+    for key, value in node.value:
+        if key.value in new and new[key.value] == old.get(key.value):
+            continue
+        start, end = key.start_mark.index, _end(value)
+        if instead:
+            yield _Edit(start, end, instead)
+            instead = ""
+            continue
+        rest = re.match(r"[^\S\n]*(#?)[^\n]*\n?", text[end:])
+        if rest is not None and rest[1]:
+            yield _Edit(start, end + rest.start(1), "")  # a comment stays, in a line of its own
+        else:
+            yield _Edit(text.rfind("\n", 0, start) + 1, end + (rest.end() if rest else 0), "")
+
+
+def _end(node: Any) -> int:
+    """Return where the text of a value ends; the node of a block ends where the next one begins."""
+    while node.id != "scalar" and not node.flow_style and node.value:
+        node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
+    return int(node.end_mark.index)

@@ -1,0 +1,207 @@
+"""`ocf validate --fix`: HPAs of a beta are written as autoscaling/v2; everything else in the file stays as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ocf.autoscaling.api.betas import as_v2
+from ocf.cli.app import app
+from ocf.cli.manifest_files import read_documents
+from ocf.objects import Manifest
+from ocf.objects.documents import dump_document, load_documents
+from tests.autoscaling.api.test_betas import rows
+
+HEAD: Final = """\
+# our autoscaler
+apiVersion: autoscaling/v2beta1  # old
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 10
+  metrics:
+"""
+FIXED_HEAD: Final = HEAD.replace("v2beta1", "v2")
+
+
+def fix(file: Path) -> Result:
+    return CliRunner().invoke(app, ["validate", "--fix", str(file)], catch_exceptions=False)
+
+
+def fixed(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "web.yaml"
+    file.write_bytes(text.encode())
+    answer = fix(file)
+    assert answer.exit_code == 0, answer.output
+    assert f"fix: {file}: " in answer.stderr
+    return file.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        pytest.param(
+            "  - type: Resource\n    resource:\n      name: cpu\n      targetAverageUtilization: 70  # much\n",
+            "  - type: Resource\n    resource:\n      name: cpu\n      target:\n        type: Utilization\n"
+            "        averageUtilization: 70  # much\n",
+            id="utilization",
+        ),
+        pytest.param(
+            "  - resource:\n      targetAverageValue: 1Gi\n      name: memory\n    type: Resource\n",
+            "  - resource:\n      target:\n        type: AverageValue\n        averageValue: 1Gi\n      name: memory\n"
+            "    type: Resource\n",
+            id="the first field",
+        ),
+        pytest.param(
+            "  - type: Pods\n    pods:\n      metricName: rps # name\n      # all of them\n      selector:\n"
+            "        matchLabels: {a: b}\n      targetAverageValue: 1k   # enough\n",
+            "  - type: Pods\n    pods:\n      metric:\n        name: rps\n        selector:\n          matchLabels:\n"
+            "            a: b\n      target:\n        type: AverageValue\n        averageValue: 1k # name\n"
+            "      # all of them\n      # enough\n",
+            id="several fields and their comments",
+        ),
+        pytest.param(
+            "  - type: Object\n    object:\n      target:\n        kind: Ingress\n        name: main\n"
+            "        apiVersion: networking.k8s.io/v1\n      metricName: hits\n      targetValue: 10\n",
+            "  - type: Object\n    object:\n      metric:\n        name: hits\n      describedObject:\n"
+            "        kind: Ingress\n        name: main\n        apiVersion: networking.k8s.io/v1\n"
+            "      target:\n        type: Value\n        value: 10\n",
+            id="the described object",
+        ),
+        pytest.param(
+            "  - {type: Resource, resource: {name: cpu, targetAverageUtilization: 70}} # flow\n",
+            '  - {type: Resource, resource: {"name": "cpu", "target": {"type": "Utilization", '
+            '"averageUtilization": 70}}} # flow\n',
+            id="flow",
+        ),
+        pytest.param(
+            "  - type: Pods\n    pods:\n      metricName: a\n      targetAverageValue: 7\n"
+            "status:\n  desiredReplicas: 1\n  currentMetrics:\n  - type: Resource\n    resource:\n"
+            "      currentAverageUtilization: 5\n      currentAverageValue: 9m\n      name: cpu\n",
+            "  - type: Pods\n    pods:\n      metric:\n        name: a\n      target:\n        type: AverageValue\n"
+            "        averageValue: 7\nstatus:\n"
+            "  desiredReplicas: 1\n  currentMetrics:\n  - type: Resource\n    resource:\n"
+            "      current:\n        averageValue: 9m\n        averageUtilization: 5\n      name: cpu\n",
+            id="a status",
+        ),
+        pytest.param(
+            "  - type: Pods\n    pods:\n      metric: {name: a}\n      target: {type: AverageValue, averageValue: 7}\n",
+            "  - type: Pods\n    pods:\n      metric: {name: a}\n      target: {type: AverageValue, averageValue: 7}\n",
+            id="metrics that are of v2 already",
+        ),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_a_metric_is_edited_where_it_is(tmp_path: Path, metric: str, expected: str, newline: str) -> None:
+    found = fixed(tmp_path, f"a: 1\n---\n{HEAD}{metric}---\nkind: X  # last\n".replace("\n", newline))
+
+    assert found == f"a: 1\n---\n{FIXED_HEAD}{expected}---\nkind: X  # last\n".replace("\n", newline)
+
+
+def test_of_v2beta2_only_the_version_changes(tmp_path: Path) -> None:
+    text = HEAD.replace("v2beta1", "v2beta2").replace("  metrics:\n", "  behavior: {scaleUp: {selectPolicy: Min}}\n")
+
+    assert fixed(tmp_path, text) == text.replace("v2beta2", "v2")
+
+
+def test_fields_of_v2beta1_in_v2_are_edited(tmp_path: Path) -> None:
+    """As after a change of the version alone: https://github.com/bitnami/charts/issues/33698."""
+    text = FIXED_HEAD + "  - {type: Pods, pods: {metricName: rps, targetAverageValue: 5}}\n"
+
+    assert '{"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": 5}}' in fixed(tmp_path, text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_the_encoding_of_a_file_stays(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "web.yaml"
+    text = HEAD.replace("# our", "# \u00fcber our").replace("v2beta1", "v2beta2").replace("  metrics:\n", "")
+    file.write_bytes(text.encode(encoding))
+
+    assert fix(file).exit_code == 0
+    assert file.read_bytes() == text.replace("v2beta2", "v2").encode(encoding)
+
+
+def test_json_and_items_of_lists_are_edited(tmp_path: Path) -> None:
+    item = load_documents(HEAD + "  - {type: Pods, pods: {metricName: rps, targetAverageValue: 5}}\n")[0]
+    found = fixed(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, item]}))
+    items = json.loads(found)["items"]
+
+    assert [each["apiVersion"] for each in items] == ["autoscaling/v2"] * 2
+    assert items[1]["spec"]["metrics"][0]["pods"]["target"] == {"type": "AverageValue", "averageValue": 5}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(HEAD.replace("  metrics:\n", "  metrics: &m []\n  x: *m\n").replace("v2beta1", "v2"), id="v2"),
+        pytest.param("kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v1\nspec: {maxReplicas: 3}\n", id="v1"),
+        pytest.param("{{ if .x }}\napiVersion: autoscaling/v2beta1\nkind: HorizontalPodAutoscaler\n", id="template"),
+        pytest.param("apiVersion: autoscaling/v2beta1\nkind: ScalingPolicy\n", id="another kind"),
+    ],
+)
+def test_other_files_are_not_written(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "web.yaml"
+    file.write_text(text)
+    before = file.stat().st_mtime_ns
+    answer = fix(file)
+
+    assert "fix:" not in answer.stderr
+    assert (file.read_text(), file.stat().st_mtime_ns) == (text, before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            HEAD
+            + "  - &m {type: Pods, pods: &p {metricName: rps, targetAverageValue: 5}}\n  - {type: Pods, pods: *p}\n",
+            id="an alias",
+        ),
+        pytest.param(
+            HEAD.replace(
+                "{name: web}\n",
+                "{name: web, annotations: {autoscaling.alpha.kubernetes.io/behavior: "
+                '\'{"ScaleUp": {"SelectPolicy": "Min"}}\'}}\n',
+            ),
+            id="a behavior in the annotation",
+        ),
+    ],
+)
+def test_what_cannot_be_edited_in_place_stays_and_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "web.yaml"
+    file.write_text(text)
+    answer = fix(file)
+
+    assert answer.exit_code == 1
+    assert "document 1: cannot be edited in place; write autoscaling/v2 by hand" in answer.stderr
+    assert file.read_text() == text
+
+
+def test_the_standard_input_cannot_be_edited() -> None:
+    answer = CliRunner().invoke(app, ["validate", "--fix", "-"], input=HEAD)
+
+    assert answer.exit_code == 2
+    assert "--fix edits files" in answer.stderr
+
+
+@pytest.mark.parametrize("output", ["YAML", "JSON"])
+def test_each_valid_object_is_written_as_what_it_means(tmp_path: Path, output: str) -> None:
+    """All at once in one file, each in a document of its own; the table has what Kubernetes converts them to."""
+    valid = [row.hpa for row in rows() if row.spec is not None and not row.problems and not annotated(row.hpa)]
+    write = dump_document if output == "YAML" else json.dumps
+    file = tmp_path / "all.yaml"
+    file.write_text("\n---\n".join(write(each) for each in valid))
+    fix(file)
+
+    assert len(valid) > 300
+    assert [each.manifest for each in read_documents([str(file)])] == [as_v2(each) for each in valid]
+
+
+def annotated(hpa: Manifest) -> bool:
+    """Return whether the behavior is in an annotation, which is not edited in place."""
+    return bool(as_v2({**hpa, "spec": {}})["spec"])
