@@ -8,7 +8,7 @@ from ocf.autoscaling.api.kinds import HPA_KIND, kind_problem
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest
-from ocf.objects.documents import load_documents
+from ocf.objects.manifest_stream import Document, documents_in
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem
@@ -36,39 +36,41 @@ def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list
 
 def hpa_of_file(file: Path, gates: FeatureGates) -> Manifest:
     """Read the HPA of a file, which may hold other objects, too."""
-    text = read_bounded(file)
-    try:
-        documents = load_documents(text)
-    except ManifestError as error:
-        raise InputError(text_problems(error, str(file))) from None
-    found = [at for at, each in enumerate(documents) if each.get("kind") == HPA_KIND]
-    meant = next((problem for each in documents if (problem := kind_problem(each)) is not None), None)
-    if meant is not None:
-        raise InputError([InputProblem(str(file), meant.detail, None, meant.path)])
+    documents = list(documents_in(str(file), read_bounded(file).encode()))
+    for each in documents:
+        meant = None if each.manifest is None else kind_problem(each.manifest)
+        if each.manifest is None:
+            raise InputError([_text_problem(each.problem, str(file))])
+        if meant is not None:
+            raise InputError(_placed([meant], each))
+    found = [each for each in documents if each.manifest is not None and each.manifest.get("kind") == HPA_KIND]
     if len(found) != 1:
-        kinds = ", ".join(str(each.get("kind")) for each in documents) or "nothing"
+        kinds = ", ".join(str(each.manifest.get("kind")) for each in documents if each.manifest) or "nothing"
         raise InputError(
             [InputProblem(str(file), f"must hold one {HPA_KIND}, and holds {len(found)}; it holds: {kinds}")]
         )
-    hpa, problems = checked_hpa(documents[found[0]], gates)
+    hpa, problems = checked_hpa(found[0].manifest or {}, gates)
     if problems:
-        raise InputError(_placed(problems, file, text, found[0]))
+        raise InputError(_placed(problems, found[0]))
     return hpa
 
 
-def _placed(problems: list[FieldProblem], file: Path, text: str, document: int) -> Iterator[InputProblem]:
-    root = YamlNode.root(text, document)
+def _placed(problems: list[FieldProblem], document: Document) -> Iterator[InputProblem]:
+    root = YamlNode.root(document.text)
+    found = None if root is None else root.descend(split_path(document.path))
     for each in problems:
-        line = None if root is None else root.descend(split_path(each.path)).line
-        yield InputProblem(str(file), each.detail, line, each.path)
+        line = None if found is None else document.line + found.descend(split_path(each.path)).line - 1
+        yield InputProblem(document.file, each.detail, line, each.path)
 
 
 def text_problems(error: ManifestError, file: str) -> Iterator[InputProblem]:
     """Yield the problems of a text that cannot be parsed."""
     for each in error.problems:
-        place, _, detail = each.detail.partition(": ")
-        line = place.removeprefix("line ")
-        if line.isdigit():
-            yield InputProblem(file, detail, int(line), each.path)
-        else:
-            yield InputProblem(file, each.detail, None, each.path)
+        yield _text_problem(each.detail, file, each.path)
+
+
+def _text_problem(problem: str, file: str, path: str = "") -> InputProblem:
+    """Return a problem, with the line with which its text begins."""
+    place, _, detail = problem.partition(": ")
+    line = place.removeprefix("line ")
+    return InputProblem(file, detail, int(line), path) if line.isdigit() else InputProblem(file, problem, None, path)

@@ -93,7 +93,7 @@ def run_tests(folder: Path) -> str:
 
 @pytest.mark.long
 def test_the_tests_of_new_kinds_pass(folder: Path) -> None:
-    manifests = [definition(ready="Working"), definition("Disk"), {"kind": "List", "items": []}]
+    manifests = [definition(ready="Working"), definition("Disk"), {"apiVersion": "v1", "kind": "List", "items": []}]
     text = "---\n".join(map(dump_document, manifests))
 
     printed = new("-", given=text)
@@ -108,7 +108,7 @@ def test_the_tests_of_new_kinds_pass(folder: Path) -> None:
     [
         pytest.param([{"kind": "Deployment"}], "crd.yaml: document 1 has Deployment", id="another kind"),
         pytest.param(
-            [{"kind": "Pod"}, {"kind": "List", "items": [{"kind": "Service"}, {"kind": "Job"}]}],
+            [{"kind": "Pod"}, {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}, {"kind": "Job"}]}],
             "crd.yaml: document 1 has Pod; crd.yaml: document 2, items[0] has Service; "
             "crd.yaml: document 2, items[1] has Job",
             id="a list",
@@ -118,7 +118,9 @@ def test_the_tests_of_new_kinds_pass(folder: Path) -> None:
             "; ".join(f"crd.yaml: document {number} has Pod" for number in range(1, 6)) + "; and 2 more",
             id="many",
         ),
-        pytest.param([{"kind": "List", "items": []}], "the files have no objects", id="an empty list"),
+        pytest.param(
+            [{"apiVersion": "v1", "kind": "List", "items": []}], "the files have no objects", id="an empty list"
+        ),
     ],
 )
 def test_files_without_a_definition_are_named(folder: Path, manifests: list[Manifest], seen: str) -> None:

@@ -20,6 +20,7 @@ from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 
 CPU: Final = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
+OLD_CPU: Final = {"name": "cpu", "targetAverageUtilization": 60}
 JOBS: Final = {"metric": {"name": "jobs"}, "target": {"type": "AverageValue", "averageValue": "30"}}
 SHOWN: Final = """\
 workload:
@@ -131,3 +132,36 @@ def test_an_hpa_that_does_not_exist_is_an_error(kubeconfig: Path) -> None:
 
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert 'horizontalpodautoscalers.autoscaling "none" not found' in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "metric", "code", "shown"),
+    [
+        pytest.param("v2beta2", CPU, 0, "apiVersion: autoscaling/v2\n", id="v2beta2"),
+        pytest.param("v2beta1", OLD_CPU, 0, "averageUtilization: 60", id="v2beta1"),
+        pytest.param("v2", OLD_CPU, 2, "write target: {type", id="mixed"),
+    ],
+)
+def test_an_old_autoscaler_becomes_one_of_v2(
+    tmp_path: Path, version: str, metric: Manifest, code: int, shown: str
+) -> None:
+    old = hpa("web", "shop")
+    old = {**old, "apiVersion": f"autoscaling/{version}"}
+    old["spec"] = {**old["spec"], "metrics": [{"type": "Resource", "resource": metric}]}
+    file = tmp_path / "web.json"
+    file.write_text(json.dumps(old))
+    answer = CliRunner().invoke(app, ["simulate", "--init", str(file)])
+
+    assert answer.exit_code == code, answer.output
+    assert shown in answer.output
+    assert "v2beta" not in answer.output
+
+
+def test_a_misspelt_kind_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "web.json"
+    file.write_text(json.dumps({**hpa("web", "shop"), "kind": "HorizontalPodAutoScaler"}))
+    answer = CliRunner().invoke(app, ["simulate", "--init", str(file)])
+
+    assert answer.exit_code == 2
+    assert "document 1: kind: " in answer.output
+    assert "write HorizontalPodAutoscaler" in answer.output

@@ -211,6 +211,12 @@ def test_problems_name_line_and_field(text: str, expected: list[str]) -> None:
         ),
         pytest.param(f"{HPA}---\n{HPA}", ["and holds 2; it holds: HorizontalPodAutoscaler, Hor"], id="two"),
         pytest.param("", ["and holds 0; it holds: nothing"], id="empty"),
+        pytest.param(
+            f"kind: A\n---\n{HPA.replace('kind: HorizontalPodAutoscaler', 'kind: HPA')}",
+            ['hpa.yaml:4: kind: "HPA" is not a kind of the group autoscaling: write HorizontalPodAutoscaler'],
+            id="a misspelt kind",
+        ),
+        pytest.param(f"%YAML 1.2\n---\n{HPA}", ["hpa.yaml:1: kubectl cannot read a directive"], id="a directive"),
     ],
 )
 def test_problems_of_the_hpa_are_those_of_the_api_server(hpa: str, expected: list[str], tmp_path: Path) -> None:
@@ -220,6 +226,23 @@ def test_problems_of_the_hpa_are_those_of_the_api_server(hpa: str, expected: lis
 
     assert len(found) >= len(expected)
     assert all(text in problem for text, problem in zip(expected, found, strict=False)), found
+
+
+@pytest.mark.parametrize(
+    "hpa",
+    [
+        pytest.param(f"{HPA}  maxReplicas: 9\n", id="a duplicate key, as kubectl reads it"),
+        pytest.param(HPA.replace("autoscaling/v2", "autoscaling/v2beta2"), id="v2beta2"),
+        pytest.param(HPA.replace("autoscaling/v2", "autoscaling/v2beta1"), id="v2beta1"),
+        pytest.param(
+            "apiVersion: v1\nkind: List\nitems:\n- " + HPA.rstrip().replace("\n", "\n  ") + "\n", id="an item of a list"
+        ),
+    ],
+)
+def test_an_hpa_is_read_as_in_all_commands(hpa: str, tmp_path: Path) -> None:
+    found = [parse_scenario(VALID, file="a.yaml", directory=with_hpa(tmp_path, each).parent) for each in (hpa, HPA)]
+
+    assert found[0].hpa == found[1].hpa
 
 
 def test_problems_of_an_inline_hpa_have_its_lines() -> None:
