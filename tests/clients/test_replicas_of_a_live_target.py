@@ -22,6 +22,8 @@ from typing import Final, TypeAlias
 import pytest
 import pytest_asyncio
 
+from ocf.autoscaling import lint
+from ocf.objects import load_document
 from ocf.testing.envtest.binaries import Program, Programs
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
@@ -50,6 +52,7 @@ CLIENT: Final = ("apply", "-f", "-")
 SERVER: Final = ("apply", "--server-side", "-f", "-")
 Upgrade: TypeAlias = "Callable[[Tools, str], Awaitable[None]]"
 """Installs or upgrades a chart with one manifest, which has to succeed."""
+TARGET: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 CHART: Final = "apiVersion: v2\nname: web\nversion: 0.1.0\n"
 
 
@@ -123,6 +126,13 @@ async def tools(request: pytest.FixtureRequest, envtest_programs: Programs, tmp_
         yield made(Server(tmp_path / "kubeconfig", "shop"))
 
 
+def commands_of_the_linter() -> list[str]:
+    """Return the commands that the finding has for the live target, in its order: for each tool one."""
+    hpa = {"metadata": {"name": "web"}, "spec": {"maxReplicas": 20, "scaleTargetRef": TARGET}}
+    (found,) = (each for each in lint(hpa, load_document(WITH)) if each.code == "fixed-replicas")
+    return re.findall("`(.*?)`", found.fix)
+
+
 def block(name: str, language: str = "sh") -> str:
     """Return the block of code of a tool's remedy in the page."""
     section = PAGE.read_text(encoding="utf-8").partition(SECTION)[2]
@@ -160,8 +170,7 @@ async def test_the_editor_of_kubectl_does_the_same(tools: Tools) -> None:
     await tools.autoscale(12)
 
     await tools.shell(
-        "KUBE_EDITOR='sed -i /replicas:/d' kubectl apply edit-last-applied deployment/web\n"
-        f"kubectl apply -f - <<'EOF'\n{NEXT}EOF\n"
+        f"KUBE_EDITOR='sed -i /replicas:/d' {commands_of_the_linter()[0]}\nkubectl apply -f - <<'EOF'\n{NEXT}EOF\n"
     )
 
     assert await tools.replicas() == 12
@@ -207,6 +216,18 @@ async def test_the_remedy_for_server_side_apply_keeps_the_count(tools: Tools, sc
     await tools.autoscale(7)
     await tools.kubectl(*SERVER, stdin=NEXT)
     assert await tools.replicas() == 7
+
+
+@pytest.mark.parametrize("scaled", [None, 12], ids=["never scaled", "scaled"])
+async def test_the_linter_has_a_command_for_server_side_apply(tools: Tools, scaled: int | None) -> None:
+    await tools.kubectl(*SERVER, stdin=WITH)
+    if scaled:
+        await tools.autoscale(scaled)
+
+    await tools.shell(commands_of_the_linter()[1])
+    await tools.kubectl(*SERVER, stdin=NEXT)
+
+    assert await tools.replicas() == (scaled or 3)
 
 
 async def by_helm_3(tools: Tools, manifest: str) -> None:
@@ -261,6 +282,18 @@ async def test_the_remedy_for_helm_3_keeps_the_count(tools: Tools, upgrade: Upgr
     await tools.autoscale(7)
     await upgrade(tools, template.replace("web:1", "web:2"))
     assert await tools.replicas() == 7
+
+
+@THREE_WAY
+@pytest.mark.parametrize("live", [False, True], ids=["the first install", "a live target"])
+async def test_the_linter_has_a_template_for_helm_3(tools: Tools, upgrade: Upgrade, *, live: bool) -> None:
+    template = DEPLOYMENT % (f"  {commands_of_the_linter()[2]}\n", 1)
+    if live:
+        await upgrade(tools, WITH)
+        await tools.autoscale(12)
+    await upgrade(tools, template)
+
+    assert await tools.replicas() == (12 if live else 3)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.linter.handover import hand_over
 from ocf.autoscaling.targets.targets import Reference, cannot_scale, key_of, scale_target_key
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
@@ -13,11 +14,6 @@ from ocf.objects.selectors import LabelSelector
 __all__ = ["conflict_findings", "target_findings"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
-_HAND_OVER: Final = (
-    "Remove replicas before the first apply. Of a live target do not just remove it: that sets the target to 1. With "
-    "kubectl apply, first run kubectl apply set-last-applied on the file without it; with server-side apply (Helm 4), "
-    "first apply the live count by another field manager; with Helm 3, let the chart render the live count by lookup."
-)
 
 
 def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding]:
@@ -59,7 +55,7 @@ def _fixed_replicas(hpa: Manifest, target: Reference, replicas: int) -> Finding:
             "so each client-side apply of it, and each upgrade by Helm 3, reverts the autoscaler; a server-side apply "
             "of it conflicts with the autoscaler."
         )
-        fix = _HAND_OVER
+        fix = hand_over(target, replicas)
     explanation = f"{target} sets replicas to {replicas}, {why}"
     return Finding(Code.FIXED_REPLICAS, Severity.WARNING, "spec.scaleTargetRef", explanation, fix)
 

@@ -348,13 +348,38 @@ class TestExplanations:
 
         assert "more than three days" in self.text(hpa(maxReplicas=1000, behavior=slow))
 
-    def test_the_fix_of_fixed_replicas_names_each_tool(self) -> None:
+    @pytest.mark.parametrize(
+        ("target", "namespace", "named"),
+        [
+            pytest.param(workload(FULL, replicas=3), "", "deployment/web`", id="no namespace"),
+            pytest.param(workload(FULL, replicas=3), "shop", "deployment/web --namespace=shop`", id="a namespace"),
+            pytest.param(
+                {**workload(FULL, replicas=3), "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"},
+                "shop",
+                "rollout.argoproj.io/web --namespace=shop`",
+                id="a custom resource",
+            ),
+        ],
+    )
+    def test_the_fix_of_fixed_replicas_has_the_commands_for_the_target(
+        self, target: Manifest, namespace: str, named: str
+    ) -> None:
         """`tests/clients/test_replicas_of_a_live_target.py` tries each of them."""
-        (found,) = lint(hpa(), workload(FULL, replicas=3))
+        target = with_field(target, ("metadata", "namespace"), namespace)
+        reference = {"apiVersion": target["apiVersion"], "kind": target["kind"], "name": "web"}
+        (found,) = lint(hpa(target=reference), target)
 
         assert found.fix.startswith("Remove replicas before the first apply. Of a live target do not just remove it")
-        for tool in ("kubectl apply set-last-applied", "server-side apply (Helm 4)", "Helm 3"):
-            assert tool in found.fix
+        assert f"kubectl apply edit-last-applied {named}" in found.fix
+        assert ('"namespace": "shop"' in found.fix) is bool(namespace)
+        assert f'(lookup "{target["apiVersion"]}" "{target["kind"]}" .Release.Namespace "web")' in found.fix
+        assert ("set the count to 1" in found.fix) is (target["kind"] == "Deployment")
+
+    @pytest.mark.parametrize("name", ["web; reboot", "$(id)", "{{ x }}", "a'b", 'a"b'])
+    def test_a_name_that_a_shell_would_interpret_is_in_no_command(self, name: str) -> None:
+        (found,) = lint(hpa(target={**TARGET, "name": name}), workload(FULL, name=name, labels={"a": "b"}, replicas=3))
+
+        assert "`" not in found.fix
 
     def test_a_missing_request_names_the_containers(self) -> None:
         assert "c1, c2 requests no cpu" in self.text(hpa(), workload(FULL, {}, {}))
