@@ -14,6 +14,8 @@ __all__ = ["behavior_findings"]
 
 # An hour: the longest stabilization window that the API server accepts.
 _LONG_SCALE_DOWN: Final = 3600
+# A scale-up that waits for so many seconds comes too late for most loads.
+_LATE_SCALE_UP: Final = 600
 _ALL: Final = 100
 _DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]["behavior"]
 
@@ -91,8 +93,32 @@ def _rules_findings(rules: Manifest, path: str, size_range: int) -> Iterator[Fin
             f"The controller syncs every {SYNC_SECONDS} s, so {window} s never hold a second recommendation.",
             f"Use 0, or more than {SYNC_SECONDS}.",
         )
+    if window >= _LATE_SCALE_UP and path.endswith("scaleUp"):
+        yield Finding(
+            Code.LATE_SCALE_UP,
+            Severity.WARNING,
+            f"{path}.stabilizationWindowSeconds",
+            f"No pod is added until the load has been high for {shown_duration(window)}, because the lowest "
+            "recommendation of the window counts; each dip of the load starts the wait again.",
+            "Use 0, the default, or less than a minute against spikes; a long window belongs to scaleDown.",
+        )
     if rules["policies"] != default["policies"]:
+        yield from _short_periods(rules, path)
         yield from _idle_policies(rules, path, size_range)
+
+
+def _short_periods(rules: Manifest, path: str) -> Iterator[Finding]:
+    for position, policy in enumerate(rules["policies"]):
+        period = policy["periodSeconds"]
+        if period < SYNC_SECONDS:
+            yield Finding(
+                Code.SHORT_PERIOD,
+                Severity.INFO,
+                f"{path}.policies[{position}].periodSeconds",
+                f"The controller syncs every {SYNC_SECONDS} s, so a period of {period} s has the effect of one of "
+                f"{SYNC_SECONDS} s: the change of the policy is allowed at each sync, and not more often.",
+                f"Write {SYNC_SECONDS}, or a longer period.",
+            )
 
 
 def _idle_policies(rules: Manifest, path: str, size_range: int) -> Iterator[Finding]:

@@ -23,6 +23,8 @@ class Severity(StrEnum):
 class Code(StrEnum):
     """Code of a finding. Codes are stable across releases, so that programs can rely on them."""
 
+    ALWAYS_UP = "always-up"
+    BLOCKED_EVICTIONS = "blocked-evictions"
     CANNOT_SCALE = "cannot-scale"
     COARSE_UTILIZATION = "coarse-utilization"
     CONSTANT_SIZE = "constant-size"
@@ -36,17 +38,21 @@ class Code(StrEnum):
     IDLE_WINDOW = "idle-window"
     INVALID_RESOURCES = "invalid-resources"
     INVALID_SELECTOR = "invalid-selector"
+    LATE_SCALE_UP = "late-scale-up"
     MISMATCHED_TARGET = "mismatched-target"
     MISSING_REQUEST = "missing-request"
+    MISSING_TARGET = "missing-target"
     NEVER_DOWN = "never-down"
     NEVER_UP = "never-up"
     OVERLAPPING_SELECTORS = "overlapping-selectors"
     SHARED_TARGET = "shared-target"
+    SHORT_PERIOD = "short-period"
     SLOW_DRAIN = "slow-drain"
     UNBOUNDED_UTILIZATION = "unbounded-utilization"
     UNKNOWN_CONTAINER = "unknown-container"
     UNKNOWN_REQUESTS = "unknown-requests"
     UNKNOWN_RESOURCE = "unknown-resource"
+    VERTICAL_AUTOSCALER = "vertical-autoscaler"
 
 
 @dataclass(frozen=True, slots=True)

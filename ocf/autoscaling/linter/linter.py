@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ocf.autoscaling.algorithm import Autoscaler, Settings
 from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerances
+from ocf.autoscaling.linter.conflicts import conflict_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
-from ocf.autoscaling.linter.targets import conflict_findings, target_findings
-from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
+from ocf.autoscaling.linter.owners import advise_owner
+from ocf.autoscaling.linter.pod_policies import policy_findings
+from ocf.autoscaling.linter.targets import missing_target, target_findings
+from ocf.autoscaling.targets.pod_resources import read_pods, with_limit_ranges
+from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, manifest_of, read_target
+from ocf.autoscaling.targets.workloads import pod_labels, pod_template
 from ocf.autoscaling.validation.validation import admitted, validate
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["lint"]
@@ -35,7 +42,8 @@ def lint(
     Args:
         hpa: A manifest of autoscaling/v2, or a model of the client.
         target: The target, as for `autoscale`. Fewer problems can be found if it is None.
-        others: Other objects of the cluster: HPAs and their targets. Objects of other kinds are ignored.
+        others: Other objects of the cluster: HPAs, ScaledObjects, workloads, LimitRanges, VerticalPodAutoscalers and
+            PodDisruptionBudgets. Those of other namespaces and of other kinds are ignored.
         gates: The feature gates of the cluster; by default those of Kubernetes 1.36.
 
     Returns:
@@ -59,7 +67,9 @@ def lint(
     # Metadata matters to no finding, and a template may get its name later.
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
-    return tuple(_findings(decoded, target, [manifest_of(each) for each in others], gates))
+    found = _findings(decoded, target, [manifest_of(each) for each in others], gates)
+    # An object that is given twice has its findings once.
+    return tuple(dict.fromkeys(advise_owner(decoded, found)))
 
 
 def _findings(
@@ -69,13 +79,33 @@ def _findings(
     explicit = bool(decoded.get("spec", {}).get("metrics"))
     hpa = admitted(decoded, gates=gates)
     tolerances = tolerances_of(Autoscaler.of(hpa), Settings(features=gates))
+    namespace = _namespace(hpa)
+    others = [each for each in others if _namespace(each) == namespace]
     target = None if source is None else read_target(source)
+    manifest = _target_manifest(source)
+    if target is not None and manifest is not None:
+        target = _with_pods(target, manifest, others)
     yield from target_findings(hpa, target)
-    yield from conflict_findings(hpa, _target_manifest(source), others)
+    if target is None:
+        yield from missing_target(hpa, others)
+    yield from conflict_findings(hpa, manifest, others)
     pods = None if target is None else target.pods
+    labels = None if manifest is None else pod_labels(manifest)
+    yield from policy_findings(hpa, pods, labels, others)
     yield from metric_findings(hpa["spec"], pods, tolerances, explicit=explicit)
     yield from dropped_tolerances(decoded["spec"], hpa["spec"])
     yield from behavior_findings(hpa["spec"], tolerances)
+
+
+def _with_pods(target: Reference, manifest: Manifest, others: list[Manifest]) -> Reference:
+    """Return a target with the pods of the workload that it refers to, and with the defaults of LimitRanges."""
+    template = pod_template(manifest, others)
+    pods = read_pods(template) if isinstance(template, Mapping) else target.pods
+    return target if pods is None else replace(target, pods=with_limit_ranges(pods, others))
+
+
+def _namespace(manifest: Manifest) -> str:
+    return str(get_field(manifest, ("metadata", "namespace")) or "")
 
 
 def _target_manifest(source: TargetSource | None) -> Manifest | None:

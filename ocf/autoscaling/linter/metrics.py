@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Tolerances
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
-from ocf.autoscaling.linter.reach import flat_memory, reach_findings
+from ocf.autoscaling.linter.reach import always_up, flat_memory, reach_findings
 from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.errors import ManifestError
@@ -61,6 +61,8 @@ def metric_findings(
         if metric["type"] in RESOURCE_METRICS:
             yield from _resource_findings(source, path)
             if source.get("name") == "memory":
+                requested = None if pods is None else pods.requested("memory", source.get("container"))
+                yield from always_up(source.get("target", {}), path, requested)
                 yield from flat_memory(source.get("target", {}), path, spec, tolerances)
     yield from reach_findings(spec, pods, tolerances)
 

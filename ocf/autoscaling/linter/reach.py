@@ -15,10 +15,19 @@ from ocf.objects import Manifest, Quantity
 from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS, source_field
 
-__all__ = ["flat_memory", "reach_findings"]
+__all__ = ["always_up", "flat_memory", "reach_findings"]
 
 _WHOLE: Final = 100
 _MILLI: Final = 1000
+# Bytes that each process uses, however small it is.
+_LEAST_MEMORY: Final = 128 * 1024
+# A target of so many times the request, or of so many cores, is more likely a slip than a wish.
+_FAR: Final = 20
+_MANY_CORES: Final = 32
+_AT_THE_LIMIT: Final = {
+    "cpu": "A container at its cpu limit is throttled.",
+    "memory": "A container at its memory limit is killed (OOMKilled).",
+}
 
 
 class _Target(NamedTuple):
@@ -49,6 +58,7 @@ class _Limit(NamedTuple):
     path: str
     allowed: str
     target: str
+    resource: str
 
 
 def flat_memory(target: Mapping[str, Any], path: str, spec: Manifest, tolerances: Tolerances) -> Iterator[Finding]:
@@ -98,6 +108,31 @@ def _highest_that_removes_a_pod(target: int, pods: int, tolerances: Tolerances) 
     return lowest
 
 
+def always_up(target: Mapping[str, Any], path: str, requested: int | None) -> Iterator[Finding]:
+    """Find a memory target below what any process uses.
+
+    Args:
+        requested: Thousandths of bytes that a pod or the container requests; None if that is not known.
+    """
+    wanted = _Target.of(target)
+    if wanted is None:
+        return
+    amount: int | None = wanted.number
+    if wanted.field == "averageUtilization":
+        amount = None if not requested else requested * wanted.number // _WHOLE
+    if amount is None or amount >= _LEAST_MEMORY * _MILLI:
+        return
+    whose = "" if wanted.field == "averageValue" else " by its requests"
+    yield Finding(
+        Code.ALWAYS_UP,
+        Severity.ERROR,
+        f"{path}.target.{wanted.field}",
+        f"The target is {amount / _MILLI:g} bytes of memory per pod{whose}, which any process exceeds, so it scales to "
+        "maxReplicas and stays there.",
+        "Write the amount with its unit, such as 500Mi: without one it is in bytes, and m means thousandths.",
+    )
+
+
 def reach_findings(spec: Manifest, pods: PodResources | None, tolerances: Tolerances) -> Iterator[Finding]:
     """Find targets that can never be exceeded, or only with resources that are not guaranteed.
 
@@ -129,7 +164,8 @@ def reach_findings(spec: Manifest, pods: PodResources | None, tolerances: Tolera
             limit.path,
             f"The limits allow {limit.allowed}, which never exceeds the target of {limit.target} by more than the "
             f"tolerance of {tolerances.up * _WHOLE:g} percent, so "
-            + ("it never scales up." if only else "this metric never scales up, only another one."),
+            + ("it never scales up." if only else "this metric never scales up, only another one.")
+            + f" {_AT_THE_LIMIT.get(limit.resource, '')}",
             "Lower the target, or raise the limits.",
         )
 
@@ -142,15 +178,40 @@ def _reach(source: Manifest, path: str, pods: PodResources, tolerances: Toleranc
     path = f"{path}.target.{target.field}"
     if target.field == "averageValue":
         usage = pods.highest_usage(resource, container)
-        if usage is None or _exceeds(usage, target.number, tolerances):
-            return None
-        return _Limit(path, f"{Quantity.from_milli(usage, binary=resource == 'memory')} per pod", target.text)
+        if usage is None:
+            return _far_beyond(target, path, resource, pods.requested(resource, container))
+        shown = f"{_shown(usage, resource)} per pod"
+        return None if _exceeds(usage, target.number, tolerances) else _Limit(path, shown, target.text, resource)
     percent = pods.highest_utilization(resource, container)
     if percent is None:
         return _unbounded(path, resource) if target.number > _WHOLE else None
-    if _exceeds(percent, target.number, tolerances):
+    shown = f"{percent} percent of the requests"
+    return None if _exceeds(percent, target.number, tolerances) else _Limit(path, shown, target.text, resource)
+
+
+def _far_beyond(target: _Target, path: str, resource: str, requested: int | None) -> Finding | None:
+    """Find an amount that pods without a limit hardly ever use: of that kind are percentages written as amounts."""
+    if requested:
+        if target.number < _FAR * requested:
+            return None
+        known = (
+            f"a pod requests {_shown(requested, resource)}, and this target is {target.number // requested} times that"
+        )
+    elif resource == "cpu" and target.number >= _MANY_CORES * _MILLI:
+        known = f"this target is {target.text} cores in each pod"
+    else:
         return None
-    return _Limit(path, f"{percent} percent of the requests", target.text)
+    return Finding(
+        Code.NEVER_UP,
+        Severity.WARNING,
+        path,
+        f"An averageValue is an amount per pod: {known}, so this metric hardly ever scales up.",
+        "Lower the amount, or use averageUtilization for a percentage of the requests.",
+    )
+
+
+def _shown(amount: int, resource: str) -> str:
+    return str(Quantity.from_milli(amount, binary=resource == "memory"))
 
 
 def _exceeds(highest: int, target: int, tolerances: Tolerances) -> bool:

@@ -1,19 +1,29 @@
-"""Findings about the target of an autoscaler, and about autoscalers that conflict."""
+"""Findings about the target of an autoscaler."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.handover import hand_over
 from ocf.autoscaling.targets.targets import Reference, cannot_scale, key_of, scale_target_key
-from ocf.errors import ConfigError
-from ocf.objects import Manifest
-from ocf.objects.paths import get_field
-from ocf.objects.selectors import LabelSelector
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
+from ocf.schema.builtin import builtin_kinds, is_builtin_group
 
-__all__ = ["conflict_findings", "target_findings"]
+# The group that served Deployments until Kubernetes 1.15.
+_REMOVED_GROUP: Final = "extensions"
+_SCALABLE: Final = (
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "ReplicaSet"),
+    ("v1", "ReplicationController"),
+    ("apps.openshift.io/v1", "DeploymentConfig"),
+    ("argoproj.io/v1alpha1", "Rollout"),
+)
+_WORKLOADS: Final = frozenset((split_api_version(version)[0], kind) for version, kind in _SCALABLE)
 
-_HPA: Final = "HorizontalPodAutoscaler"
+__all__ = ["missing_target", "target_findings"]
 
 
 def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding]:
@@ -60,75 +70,54 @@ def _fixed_replicas(hpa: Manifest, target: Reference, replicas: int) -> Finding:
     return Finding(Code.FIXED_REPLICAS, Severity.WARNING, "spec.scaleTargetRef", explanation, fix)
 
 
-def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]) -> Iterator[Finding]:
-    """Find autoscalers that share a target, or whose targets select the same pods.
+def missing_target(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:
+    """Find a target that no API serves, or that is not among the workloads of its namespace.
 
     Args:
-        target: The manifest of its target; None if it is not known.
+        others: The other objects of the namespace; without a workload nothing is known about a name.
     """
-    others = list(others)
-    # Reversed, so that of an object that is given twice the first counts.
-    targets = {key_of(other).unversioned: other for other in reversed(others)}
-    for other in others:
-        if other.get("kind") != _HPA or _full_name(other) == _full_name(hpa) or _namespace(other) != _namespace(hpa):
-            continue
-        named = f"{_HPA} {_full_name(other)}"
-        if scale_target_key(other).same_object(scale_target_key(hpa)):
-            yield Finding(
-                Code.SHARED_TARGET,
-                Severity.ERROR,
-                "spec.scaleTargetRef",
-                f"{named} scales the same target, so both select the same pods, and the controller scales neither by "
-                f"its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
-                "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
-            )
-            continue
-        other_target = targets.get(scale_target_key(other).unversioned)
-        if target is not None and other_target is not None and _overlap(target, other_target):
-            yield Finding(
-                Code.OVERLAPPING_SELECTORS,
-                Severity.ERROR,
-                "spec.scaleTargetRef",
-                f"The selector of one target matches pods of the other, which {named} scales; "
-                "the controller then scales neither (AmbiguousSelector).",
-                "Give the pods of each target a unique label, and select by it.",
-            )
-
-
-def _separate_bounds(hpa: Manifest, other: Manifest) -> str:
-    """Return what happens in addition if no size is within the bounds of both; the bounds apply before the metrics."""
-    (least, most), (other_least, other_most) = _bounds(hpa), _bounds(other)
-    if max(least, other_least) <= min(most, other_most):
-        return ""
-    return (
-        f" Its bounds are {other_least} to {other_most}, so the two move the target into their own bounds by turns, "
-        "for ever."
+    wanted = scale_target_key(hpa)
+    reports = "so the controller cannot read its size (FailedGetScale)."
+    if _is_unknown_kind(wanted):
+        near = get_close_matches(wanted.kind, [kind for _, kind in _SCALABLE], n=1) or [wanted.kind]
+        known = [f"apiVersion {version}, kind {kind}" for version, kind in _SCALABLE if kind == near[0]]
+        group = f"the group {wanted.group}" if wanted.group else "the core group, to which v1 belongs"
+        yield Finding(
+            Code.MISSING_TARGET,
+            Severity.ERROR,
+            "spec.scaleTargetRef",
+            f"Kubernetes serves no kind {wanted.kind or 'without a name'} in {group}, {reports}",
+            f"Did you mean {known[0]}?" if known else "Write the apiVersion and the kind of the workload.",
+        )
+        return
+    keys = [key_of(other) for other in others]
+    workloads = [key for key in keys if key.group_kind in _WORKLOADS or key.group_kind == wanted.group_kind]
+    custom = wanted.group_kind not in _WORKLOADS
+    if not workloads or (custom and all(key.group_kind != wanted.group_kind for key in workloads)):
+        return
+    same_name = next((key for key in workloads if key.name == wanted.name), None)
+    names = [key.name for key in workloads if key.group_kind == wanted.group_kind]
+    near = get_close_matches(wanted.name, names, n=1)
+    place = f" in the namespace {wanted.namespace}" if wanted.namespace else ""
+    if same_name is not None:
+        fix = f"Did you mean apiVersion {same_name.api_version}, kind {same_name.kind}?"
+    elif near:
+        fix = f"Did you mean the name {near[0]}?"
+    else:
+        fix = "Name a workload that exists, or pass its file, too."
+    yield Finding(
+        Code.MISSING_TARGET,
+        Severity.WARNING if same_name is None else Severity.ERROR,
+        f"spec.scaleTargetRef.{'name' if same_name is None else 'kind'}",
+        f"There is no {wanted.kind} {wanted.name} among the given workloads{place}; without it the controller cannot "
+        "read its size (FailedGetScale).",
+        fix,
     )
 
 
-def _bounds(hpa: Manifest) -> tuple[int, int]:
-    least, most = (get_field(hpa, ("spec", field)) for field in ("minReplicas", "maxReplicas"))
-    least = least if isinstance(least, int) else 1
-    return least, most if isinstance(most, int) else least
-
-
-def _full_name(manifest: Manifest) -> str:
-    name = str(get_field(manifest, ("metadata", "name")) or "")
-    return f"{_namespace(manifest)}/{name}" if _namespace(manifest) else name
-
-
-def _namespace(manifest: Mapping[str, Any]) -> str:
-    return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
-
-
-def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return _selects(one, other) or _selects(other, one)
-
-
-def _selects(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    labels = get_field(dict(other), ("spec", "template", "metadata", "labels"))
-    try:
-        selector = LabelSelector.of(get_field(dict(one), ("spec", "selector")))
-    except ConfigError:
+def _is_unknown_kind(key: ObjectKey) -> bool:
+    """Return whether Kubernetes serves no kind of this name, in any version; the controller ignores the version."""
+    if key.group != _REMOVED_GROUP and not is_builtin_group(key.group):
         return False
-    return isinstance(labels, Mapping) and selector.matches(labels)
+    served = {kind for _, _, kind in builtin_kinds(key.group)}
+    return key.kind not in served | {kind.lower() for kind in served}

@@ -50,6 +50,11 @@ def _missing_request(
     else:
         missing = tuple(each for each in pods.container_without_request(resource) if each == container)
     if missing:
-        origin = "without metrics the API server scales on 80 percent of the cpu requests; " if by_default else ""
-        named = ", ".join(missing)
-        yield FieldProblem(path, f"{origin}a utilization is a share of the request, and {named} requests no {resource}")
+        lack = f"{', '.join(missing)} requests no {resource}"
+    elif pods.requested(resource, container) == 0:
+        # The controller divides by the sum of the requests, so a single container may request 0.
+        lack = f"the {resource} requests of the pod add up to 0"
+    else:
+        return
+    origin = "without metrics the API server scales on 80 percent of the cpu requests; " if by_default else ""
+    yield FieldProblem(path, f"{origin}a utilization is a share of the request, and {lack}")

@@ -1,14 +1,14 @@
 """Requests and limits of the pods of a target."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ocf.errors import QuantityError
 from ocf.objects import Manifest, Quantity
 from ocf.objects.paths import get_field
 
-__all__ = ["PodResources", "read_pods"]
+__all__ = ["PodResources", "read_pods", "with_limit_ranges"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +145,29 @@ def read_pods(template: Mapping[str, Any]) -> PodResources:
     sidecars = (each for each in _maps(spec.get("initContainers")) if each.get("restartPolicy") == "Always")
     containers = (*_maps(spec.get("containers")), *sidecars)
     return PodResources(containers, _map(pod_level.get("requests")), _map(pod_level.get("limits")))
+
+
+def with_limit_ranges(pods: PodResources, others: Iterable[Manifest]) -> PodResources:
+    """Return the resources that pods have after admission by the LimitRanges among some objects.
+
+    A container without a request gets its limit or, without that, the default request; the default of that is the
+    default limit, then the minimum. Source: `SetDefaults_LimitRangeItem` and the plugin LimitRanger of Kubernetes.
+    """
+    for other in others:
+        if other.get("kind") == "LimitRange" and other.get("apiVersion") == "v1":
+            for item in _maps(_map(other.get("spec")).get("limits")):
+                if item.get("type") == "Container":
+                    pods = replace(pods, containers=tuple(_admitted(each, item) for each in pods.containers))
+    return pods
+
+
+def _admitted(container: Manifest, item: Manifest) -> Manifest:
+    limits = {**_map(item.get("max")), **_map(item.get("default"))}
+    requests = {**_map(item.get("min")), **limits, **_map(item.get("defaultRequest"))}
+    resources = _map(container.get("resources"))
+    set_limits, set_requests = _map(resources.get("limits")), _map(resources.get("requests"))
+    admitted = {"limits": {**limits, **set_limits}, "requests": {**requests, **set_limits, **set_requests}}
+    return {**container, "resources": {**resources, **admitted}}
 
 
 def _map(value: Any) -> Mapping[str, Any]:

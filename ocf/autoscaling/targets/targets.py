@@ -168,7 +168,12 @@ def find_scale_target(autoscaler: Manifest, others: Iterable[Manifest]) -> Manif
         others: The objects; incomplete ones are allowed.
     """
     wanted = scale_target_key(autoscaler)
-    return next((other for other in others if key_of(other).same_object(wanted)), None)
+    return next((other for other in others if _is_named_by(wanted, key_of(other))), None)
+
+
+def _is_named_by(wanted: ObjectKey, key: ObjectKey) -> bool:
+    # The controller finds a kind by its name in lower case, too.
+    return key.same_object(wanted) or key._replace(kind=key.kind.lower()).same_object(wanted)
 
 
 def key_of(manifest: Manifest) -> ObjectKey:

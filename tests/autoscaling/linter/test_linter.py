@@ -13,44 +13,7 @@ from ocf.autoscaling.linter.findings import Code
 from ocf.errors import ManifestError
 from ocf.objects import Manifest
 from ocf.objects.paths import with_field
-
-FULL = {"requests": {"cpu": "500m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}}
-TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-
-
-def workload(
-    *resources: Manifest, name: str = "web", labels: Manifest | None = None, pod: Manifest | None = None, **spec: Any
-) -> Manifest:
-    labels = {"app": name} if labels is None else labels
-    containers = [{"name": f"c{number}", "resources": each} for number, each in enumerate(resources)]
-    template = {"metadata": {"labels": labels}, "spec": {"containers": containers, **(pod or {})}}
-    spec = {"selector": {"matchLabels": labels}, "template": template, **spec}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-
-
-def resource(name: str = "cpu", **target: Any) -> Manifest:
-    target = target or {"averageUtilization": 60}
-    kind = "Utilization" if "averageUtilization" in target else "AverageValue"
-    return {"type": "Resource", "resource": {"name": name, "target": {"type": kind, **target}}}
-
-
-def queue(**more: Any) -> Manifest:
-    target = {"type": "Value", "value": "5"}
-    return {"type": "External", "external": {"metric": {"name": "q", **more}, "target": target}}
-
-
-def hpa(name: str = "web", target: Manifest | None = None, **spec: Any) -> Manifest:
-    spec = {"scaleTargetRef": target or TARGET, "minReplicas": 2, "maxReplicas": 10, "metrics": [resource()], **spec}
-    return {"metadata": {"name": name}, "spec": spec}
-
-
-def policy(kind: str, value: int, period: int = 60) -> Manifest:
-    return {"type": kind, "value": value, "periodSeconds": period}
-
-
-def found(manifest: Manifest, target: Any = None, others: Any = ()) -> list[tuple[str, str, str]]:
-    return [(each.severity.value, each.code.value, each.path) for each in lint(manifest, target, others)]
-
+from tests.autoscaling.linter.objects import FULL, TARGET, found, hpa, kinded, policy, queue, resource, workload
 
 GOOD = workload(FULL)
 
@@ -63,6 +26,12 @@ def test_a_good_hpa_has_no_findings() -> None:
 
 TARGETS = [
     pytest.param(hpa(), workload({}), ("error", "missing-request", "spec.metrics[0].resource"), id="no request"),
+    pytest.param(
+        hpa(),
+        workload({"requests": {"cpu": "0"}}, {"requests": {"cpu": 0}}),
+        ("error", "missing-request", "spec.metrics[0].resource"),
+        id="requests of 0",
+    ),
     pytest.param(hpa(), workload(FULL, {}), ("error", "missing-request", "spec.metrics[0].resource"), id="in any"),
     pytest.param(
         hpa(metrics=[{"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "x", "target": {
@@ -146,6 +115,18 @@ METRICS = [
         id="above 100 without limits",
     ),
     pytest.param(
+        hpa(metrics=[resource(averageValue="80")]),
+        workload({"requests": {"cpu": "250m"}}),
+        ("warning", "never-up", "spec.metrics[0].resource.target.averageValue"),
+        id="many times the request, without a limit",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageValue="80")]),
+        workload({}),
+        ("warning", "never-up", "spec.metrics[0].resource.target.averageValue"),
+        id="many cores, without a limit or a request",
+    ),
+    pytest.param(
         hpa(metrics=[resource(averageUtilization=95)]),
         workload({"limits": {"cpu": "1"}}),
         ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
@@ -190,6 +171,19 @@ METRICS = [
 ]  # fmt: skip
 DOWN = "spec.behavior.scaleDown"
 BEHAVIOR = [
+    pytest.param(
+        hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 3600}}),
+        GOOD,
+        ("warning", "late-scale-up", "spec.behavior.scaleUp.stabilizationWindowSeconds"),
+        id="a scale-up that waits for an hour",
+    ),
+    # https://github.com/GoogleCloudPlatform/bank-of-anthos has periods of 5 s.
+    pytest.param(
+        hpa(behavior={"scaleDown": {"policies": [policy("Pods", 1, 5)]}}),
+        GOOD,
+        ("info", "short-period", f"{DOWN}.policies[0].periodSeconds"),
+        id="a period below that of the controller",
+    ),
     pytest.param(hpa(minReplicas=5, maxReplicas=5), GOOD, ("warning", "constant-size", "spec.maxReplicas"), id="size"),
     pytest.param(
         hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}}),
@@ -262,6 +256,20 @@ def test_each_problem_has_exactly_one_finding(manifest: Manifest, target: Any, e
     ("manifest", "target"),
     [
         pytest.param(hpa(metrics=[resource(averageUtilization=90)]), workload({"limits": {"cpu": "1"}}), id="90"),
+        pytest.param(hpa(), workload(FULL, {"requests": {"cpu": 0}}), id="a request of 0 beside another"),
+        pytest.param(
+            hpa(metrics=[resource(averageValue="4900m")]),
+            workload({"requests": {"cpu": "250m"}}),
+            id="below 20 requests",
+        ),
+        pytest.param(hpa(metrics=[resource(averageValue="31")]), workload({}), id="below 32 cores"),
+        pytest.param(
+            hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 599}}), GOOD, id="a wait below 10 minutes"
+        ),
+        pytest.param(
+            hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 3600}}), GOOD, id="a long window downwards"
+        ),
+        pytest.param(hpa(behavior={"scaleDown": {"policies": [policy("Pods", 1, 15)]}}), GOOD, id="a period of a sync"),
         pytest.param(hpa(metrics=[resource(averageUtilization=120)]), GOOD, id="above 100 with limits"),
         pytest.param(
             hpa(
@@ -308,6 +316,31 @@ def test_a_value_next_to_a_problem_has_no_finding(manifest: Manifest, target: An
     assert found(manifest, target) == []
 
 
+@pytest.mark.parametrize(
+    ("target", "requests", "shown"),
+    [
+        pytest.param({"averageValue": "500m"}, {}, "0.5 bytes", id="thousandths of bytes"),
+        pytest.param({"averageValue": "512"}, {}, "512 bytes", id="no unit"),
+        pytest.param({"averageUtilization": 80}, {"memory": "128m"}, "0.102 bytes", id="a request in thousandths"),
+        pytest.param({"averageUtilization": 80}, {"memory": "256"}, "204.8 bytes", id="a request without a unit"),
+    ],
+)
+def test_a_memory_target_that_every_process_exceeds(target: Manifest, requests: Manifest, shown: str) -> None:
+    manifest = hpa(metrics=[resource("memory", **target)])
+    (finding,) = (each for each in lint(manifest, workload({"requests": requests})) if each.code is Code.ALWAYS_UP)
+
+    assert (finding.severity, finding.path) == (
+        Severity.ERROR,
+        f"spec.metrics[0].resource.target.{next(iter(target))}",
+    )
+    assert finding.explanation.startswith(f"The target is {shown} of memory per pod")
+
+
+@pytest.mark.parametrize("amount", ["128Ki", "1Mi"])
+def test_a_memory_target_that_a_process_may_keep(amount: str) -> None:
+    assert [each[1] for each in found(hpa(metrics=[resource("memory", averageValue=amount)]), GOOD)] == ["flat-memory"]
+
+
 def test_rules_of_a_disabled_direction_are_idle() -> None:
     up = {"selectPolicy": "Disabled", "policies": [policy("Pods", 1)]}
 
@@ -331,184 +364,6 @@ def test_a_tolerance_that_the_release_drops_has_no_other_findings(release: str) 
 def test_a_tolerance_that_the_release_does_not_know_is_refused() -> None:
     with pytest.raises(ManifestError, match="tolerance: unknown field"):
         lint(hpa(behavior={"scaleDown": {"tolerance": "0.2"}}), gates=FeatureGates.for_release("1.32"))
-
-
-class TestExplanations:
-    def text(self, manifest: Manifest, target: Any = GOOD) -> str:
-        (finding,) = lint(manifest, target)
-        return finding.explanation
-
-    def test_a_slow_scale_down_has_its_duration(self) -> None:
-        manifest = hpa(minReplicas=1, maxReplicas=50, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}})
-
-        assert self.text(manifest) == "From 50 pods to 1 it takes 4 h 5 min after the load has ended."
-
-    def test_an_endless_scale_down_is_more_than_three_days(self) -> None:
-        slow = {"scaleDown": {"policies": [policy("Pods", 1, 1800)]}}
-
-        assert "more than three days" in self.text(hpa(maxReplicas=1000, behavior=slow))
-
-    @pytest.mark.parametrize(
-        ("target", "namespace", "named"),
-        [
-            pytest.param(workload(FULL, replicas=3), "", "deployment/web`", id="no namespace"),
-            pytest.param(workload(FULL, replicas=3), "shop", "deployment/web --namespace=shop`", id="a namespace"),
-            pytest.param(
-                {**workload(FULL, replicas=3), "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"},
-                "shop",
-                "rollout.argoproj.io/web --namespace=shop`",
-                id="a custom resource",
-            ),
-        ],
-    )
-    def test_the_fix_of_fixed_replicas_has_the_commands_for_the_target(
-        self, target: Manifest, namespace: str, named: str
-    ) -> None:
-        """`tests/clients/test_replicas_of_a_live_target.py` tries each of them."""
-        target = with_field(target, ("metadata", "namespace"), namespace)
-        reference = {"apiVersion": target["apiVersion"], "kind": target["kind"], "name": "web"}
-        (found,) = lint(hpa(target=reference), target)
-
-        assert found.fix.startswith("Remove replicas before the first apply. Of a live target do not just remove it")
-        assert f"kubectl apply edit-last-applied {named}" in found.fix
-        assert ('"namespace": "shop"' in found.fix) is bool(namespace)
-        assert f'(lookup "{target["apiVersion"]}" "{target["kind"]}" .Release.Namespace "web")' in found.fix
-        assert ("set the count to 1" in found.fix) is (target["kind"] == "Deployment")
-
-    @pytest.mark.parametrize("name", ["web; reboot", "$(id)", "{{ x }}", "a'b", 'a"b'])
-    def test_a_name_that_a_shell_would_interpret_is_in_no_command(self, name: str) -> None:
-        (found,) = lint(hpa(target={**TARGET, "name": name}), workload(FULL, name=name, labels={"a": "b"}, replicas=3))
-
-        assert "`" not in found.fix
-
-    def test_a_missing_request_names_the_containers(self) -> None:
-        assert "c1, c2 requests no cpu" in self.text(hpa(), workload(FULL, {}, {}))
-
-    @pytest.mark.parametrize(
-        ("target", "enough"),
-        [
-            ({"averageUtilization": 60}, "from 3 pods to 2 the average has to fall to 40 percent, because"),
-            ({"averageUtilization": 61}, "to 40 percent, because the controller rounds up"),
-            ({"averageValue": "96Mi"}, "to 64Mi, because"),
-        ],
-    )
-    def test_flat_memory_has_the_average_to_fall_to(self, target: Manifest, enough: str) -> None:
-        assert enough in self.text(hpa(metrics=[resource("memory", **target)]))
-
-    @pytest.mark.parametrize(
-        ("behavior", "enough"),
-        [
-            pytest.param({}, "to 44 percent, because the controller ignores a difference of 10 percent", id="default"),
-            pytest.param({"scaleDown": {"tolerance": "0.5"}}, "to 24 percent, because the controller ig", id="own"),
-            pytest.param({"scaleDown": {"tolerance": "0"}}, "to 47 percent, because the controller rounds", id="none"),
-        ],
-    )
-    def test_flat_memory_counts_the_tolerance(self, behavior: Manifest, enough: str) -> None:
-        manifest = hpa(
-            minReplicas=20, maxReplicas=40, behavior=behavior, metrics=[resource("memory", averageUtilization=50)]
-        )
-        assert enough in self.text(manifest)
-
-    def test_invalid_resources_are_all_named(self) -> None:
-        pod = {"resources": {"limits": {"memory": "lots"}}}
-        text = self.text(hpa(), workload({"requests": {"cpu": "1x"}}, {"limits": {"cpu": []}}, pod=pod))
-
-        assert text == (
-            "The API server rejects Deployment web, because resources of it are not quantities: "
-            "limits.memory of the pod is 'lots', requests.cpu of c0 is '1x', limits.cpu of c1 is []."
-        )
-
-    def test_an_unreachable_target_has_the_numbers(self) -> None:
-        text = self.text(hpa(metrics=[resource(averageUtilization=95)]), workload({"limits": {"cpu": "1"}}))
-
-        assert "The limits allow 100 percent of the requests, which never exceeds the target of 95 percent" in text
-        assert "the tolerance of 10 percent" in text
-
-    def test_an_unreachable_amount_has_the_numbers(self) -> None:
-        text = self.text(hpa(metrics=[resource(averageValue="1")]), workload(FULL))
-
-        assert "The limits allow 1 per pod, which never exceeds the target of 1 by more than" in text
-
-    @pytest.mark.parametrize(("selection", "word"), [("Max", "less"), ("Min", "more")])
-    def test_an_idle_policy_names_the_deciding_one(self, selection: str, word: str) -> None:
-        twice = {"selectPolicy": selection, "policies": [policy("Pods", 1), policy("Pods", 1)]}
-
-        assert self.text(hpa(behavior={"scaleUp": twice})) == (
-            f"It has no effect: policies[0] never allows {word}, and selectPolicy is {selection}."
-        )
-
-
-class TestConflicts:
-    def test_two_autoscalers_of_one_target(self) -> None:
-        (finding,) = lint(hpa(), GOOD, [kinded(hpa()), kinded(hpa("other", {**TARGET, "apiVersion": "apps/v1beta1"}))])
-
-        assert (finding.code, finding.severity) == (Code.SHARED_TARGET, Severity.ERROR)
-        assert finding.explanation == (
-            "HorizontalPodAutoscaler other scales the same target, so both select the same pods, and the controller "
-            "scales neither by its metrics (AmbiguousSelector)."
-        )
-
-    @pytest.mark.parametrize(
-        ("bounds", "apart"),
-        [((1, 1), True), ((1, 2), False), ((10, 20), False), ((11, None), True), ((None, 1), True), ((None, 9), False)],
-    )
-    def test_bounds_that_do_not_meet_are_named(self, bounds: tuple[int | None, int | None], apart: bool) -> None:
-        names = ("minReplicas", "maxReplicas")
-        other = kinded(hpa("other"))
-        for name, bound in zip(names, bounds, strict=True):
-            other["spec"].pop(name)
-            other["spec"] |= {} if bound is None else {name: bound}
-        (finding,) = lint(hpa(), GOOD, [other])
-
-        assert (" by turns, for ever." in finding.explanation) is apart
-
-    def test_autoscaling_v1_is_seen_beside_v2(self) -> None:
-        old = {**kinded(hpa("old")), "apiVersion": "autoscaling/v1"}
-        old["spec"] = {"scaleTargetRef": TARGET, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
-
-        assert [each[1] for each in found(hpa(), GOOD, [old])] == ["shared-target"]
-
-    @pytest.mark.parametrize(
-        "target",
-        [{**TARGET, "name": "x"}, {**TARGET, "kind": "StatefulSet"}, {**TARGET, "apiVersion": "example.com/v1"}],
-        ids=["name", "kind", "group"],
-    )
-    def test_another_target_is_no_conflict(self, target: Manifest) -> None:
-        assert found(hpa(), GOOD, [kinded(hpa("other", target))]) == []
-
-    def test_another_namespace_is_no_conflict(self) -> None:
-        other = kinded(hpa("other"))
-        other["metadata"]["namespace"] = "elsewhere"
-
-        assert found(hpa(), GOOD, [other]) == []
-
-    @pytest.mark.parametrize(
-        ("ours", "theirs"),
-        [
-            pytest.param({"app": "a"}, {"app": "a"}, id="the same"),
-            pytest.param({"app": "a"}, {"app": "a", "tier": "b"}, id="ours matches theirs"),
-            pytest.param({"app": "a", "tier": "b"}, {"app": "a"}, id="theirs matches ours"),
-        ],
-    )
-    def test_selectors_that_match_the_pods_of_the_other(self, ours: Manifest, theirs: Manifest) -> None:
-        other_target = workload(FULL, name="other", labels=theirs)
-        others = [kinded(hpa("second", {**TARGET, "name": "other"})), other_target]
-
-        assert found(hpa(), workload(FULL, labels=ours), others) == [
-            ("error", "overlapping-selectors", "spec.scaleTargetRef")
-        ]
-
-    def test_distinct_selectors_are_no_conflict(self) -> None:
-        other_target = workload(FULL, name="other")
-
-        assert (
-            found(hpa(), GOOD, [kinded(hpa("second", {**TARGET, "name": "other"})), other_target, {"kind": "Service"}])
-            == []
-        )
-
-
-def kinded(manifest: Manifest) -> Manifest:
-    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **manifest}
 
 
 def test_models_are_accepted_everywhere() -> None:
@@ -546,7 +401,8 @@ def test_every_code_is_tested() -> None:
     """Every code can be found, and every finding has a documented code."""
     rows: list[Any] = [*TARGETS, *METRICS, *BEHAVIOR]
     shown = {row.values[2][1] for row in rows} | {"shared-target", "overlapping-selectors"}
-    shown |= {"idle-rules", "dropped-tolerance"}
+    shown |= {"idle-rules", "dropped-tolerance", "always-up", "missing-target", "vertical-autoscaler"}
+    shown |= {"blocked-evictions"}
 
     assert shown == {code.value for code in Code}
 

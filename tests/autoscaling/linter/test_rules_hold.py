@@ -6,137 +6,39 @@ tests show the sync that follows.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ocf.autoscaling import FeatureGates, Finding, default, lint
+from ocf.autoscaling import FeatureGates, default, lint
 from ocf.autoscaling.algorithm import (
     Autoscaler,
-    Decision,
-    History,
-    Sample,
-    Settings,
     Snapshot,
     Unavailable,
     decide,
     read_resource,
 )
-from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.autoscaling.linter.findings import Code
 from ocf.autoscaling.linter.scale_down_time import scale_down_seconds
 from ocf.objects import Manifest, Quantity
 from ocf.objects.selectors import LabelSelector
-
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
-SYNC: Final = timedelta(seconds=15)
-TARGET: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-MI: Final = 2**20
-
-
-def hpa(metrics: Sequence[Manifest] = (), name: str = "web", **spec: Any) -> Manifest:
-    spec = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 10, "metrics": list(metrics), **spec}
-    kind = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
-    return {**kind, "metadata": {"name": name, "namespace": "shop"}, "spec": spec}
-
-
-def resource(name: str = "cpu", container: str = "", **target: Any) -> Manifest:
-    kind = "Utilization" if "averageUtilization" in target else "AverageValue"
-    source = {"name": name, "target": {"type": kind, **target}}
-    if container:
-        return {"type": "ContainerResource", "containerResource": {**source, "container": container}}
-    return {"type": "Resource", "resource": source}
-
-
-def queue(**more: Any) -> Manifest:
-    return {"type": "External", "external": {"metric": {"name": "q", **more}, "target": {"type": "Value", "value": 5}}}
-
-
-def workload(
-    name: str = "web", labels: Manifest | None = None, replicas: int | None = None, **resources: Any
-) -> Manifest:
-    labels = labels or {"app": name}
-    pod = {"containers": [{"name": "app", "resources": resources}]}
-    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
-    spec |= {} if replicas is None else {"replicas": replicas}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "shop"},
-        "spec": spec,
-    }
-
-
-def pods_of(target: Manifest, count: int) -> Iterator[Manifest]:
-    """Yield the pods of a workload, ready for an hour, with the requests that the API server sets."""
-    template, since = target["spec"]["template"], "2026-01-31T11:00:00Z"
-    containers = []
-    for each in template["spec"]["containers"]:
-        resources = each["resources"]
-        requests = {**resources.get("limits", {}), **resources.get("requests", {})}
-        containers.append({**each, "resources": {**resources, "requests": requests}})
-    status = {
-        "phase": "Running",
-        "startTime": since,
-        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
-    }
-    for number in range(count):
-        metadata = {"name": f"web-{number}", "namespace": "shop", "labels": template["metadata"]["labels"]}
-        yield {"metadata": metadata, "spec": {"containers": containers}, "status": status}
-
-
-def sync(
-    manifest: Manifest,
-    size: int,
-    *usages: int | MetricValues,
-    target: Manifest | None = None,
-    history: History | None = None,
-    others: dict[str, LabelSelector] | None = None,
-    now: datetime = NOON,
-    gates: FeatureGates | None = None,
-) -> Decision:
-    """Run one sync; a number is the usage of each pod in thousandths."""
-    target = workload(requests={"cpu": "1", "memory": "100Mi"}) if target is None else target
-    labels = ",".join(f"{key}={value}" for key, value in target["spec"]["selector"]["matchLabels"].items())
-    values = [
-        {f"web-{number}": Sample(usage, now) for number in range(size)} if isinstance(usage, int) else usage
-        for usage in usages
-    ]
-    snapshot = Snapshot.of(
-        manifest,
-        scale={"spec": {"replicas": size}, "status": {"replicas": size, "selector": labels}},
-        pods=list(pods_of(target, size)),
-        metric_values=values,
-        others=others,
-    )
-    return decide(snapshot, history or History(()), settings=Settings(features=gates or FeatureGates()), now=now)
-
-
-def condition(decision: Decision, kind: str = "ScalingActive") -> tuple[str, str]:
-    return next((each.status, each.reason) for each in decision.status.conditions if each.type == kind)
-
-
-def finding(code: Code, manifest: Manifest, target: Manifest | None = None, *others: Manifest) -> Finding:
-    (found,) = [each for each in lint(manifest, target, others) if each.code is code]
-    return found
-
-
-def run(manifest: Manifest, size: int, usages: Sequence[int]) -> list[int]:
-    """Return the sizes of successive syncs."""
-    history, sizes = History(()), []
-    for step, usage in enumerate(usages):
-        decision = sync(manifest, size, usage, history=history, now=NOON + step * SYNC)
-        size, history = decision.desired, decision.history
-        sizes.append(size)
-    return sizes
-
-
-FULL: Final = workload(requests={"cpu": "1"}, limits={"cpu": "1"})
+from tests.autoscaling.linter.syncs import (
+    FULL,
+    MI,
+    NOON,
+    TARGET,
+    condition,
+    finding,
+    hpa,
+    queue,
+    resource,
+    run,
+    sync,
+    workload,
+)
 
 
 class TestTargets:
@@ -229,6 +131,43 @@ class TestTargets:
         assert sync(low, 6, [5000], target=FULL, others=both).desired == 4
         assert sync(high, 4, [5000], target=FULL, others=both).desired == 6
 
+    def test_missing_target(self) -> None:
+        manifest = hpa([queue()])
+        manifest["spec"]["scaleTargetRef"] = {"apiVersion": "extensions/v1beta1", "kind": "Deployment", "name": "web"}
+        finding(Code.MISSING_TARGET, manifest)
+        missing = Unavailable('no matches for kind "Deployment" in group "extensions"')
+        decision = decide(Snapshot(autoscaler=Autoscaler.of(manifest), scale=missing), now=NOON)
+
+        assert (decision.rescale, condition(decision, "AbleToScale")) == (False, ("False", "FailedGetScale"))
+
+    def test_missing_request_of_zero(self) -> None:
+        manifest, target = hpa([resource(averageUtilization=50)]), workload(requests={"cpu": "0"})
+        finding(Code.MISSING_REQUEST, manifest, target)
+        decision = sync(manifest, 3, 1000, target=target)
+
+        assert (decision.desired, condition(decision)) == (3, ("False", "FailedGetResourceMetric"))
+
+    def test_vertical_autoscaler(self) -> None:
+        """The same usage is another count with the requests that the vertical autoscaler sets."""
+        spec = {"targetRef": TARGET}
+        kind = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler"}
+        vertical = {**kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+        manifest, before, after = hpa([resource(averageUtilization=50)]), FULL, workload(requests={"cpu": "2"})
+        finding(Code.VERTICAL_AUTOSCALER, manifest, FULL, vertical)
+
+        assert [sync(manifest, 3, 1000, target=each).desired for each in (before, after)] == [6, 3]
+
+    @given(st.integers(1, 20), st.one_of(st.integers(0, 20), st.integers(0, 100).map("{}%".format)))
+    def test_blocked_evictions(self, least: int, amount: int | str) -> None:
+        """No pod may go when the healthy ones are not more than the budget desires."""
+        spec = {"minAvailable": amount, "selector": {"matchLabels": {"app": "web"}}}
+        kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+        budget = {**kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+        codes = {each.code for each in lint(hpa([queue()], minReplicas=least, maxReplicas=21), FULL, [budget])}
+        desired = amount if isinstance(amount, int) else math.ceil(int(amount[:-1]) * least / 100)
+
+        assert (Code.BLOCKED_EVICTIONS in codes) is (least - desired <= 0)
+
     def test_overlapping_selectors(self) -> None:
         manifest, other = hpa([resource(averageUtilization=50)]), hpa([queue()], "other")
         other["spec"]["scaleTargetRef"] = {**TARGET, "name": "other"}
@@ -291,6 +230,15 @@ class TestMetrics:
         assert sync(manifest, 5, target * 10).desired == 5
         assert sync(manifest, 5, target * 10 + 9).desired == 5
         assert sync(manifest, 5, (target + 1) * 10).desired > 5
+
+    @given(st.integers(1, 128 * 1024 * 1000 - 1), st.integers(2, 9))
+    def test_always_up(self, target: int, size: int) -> None:
+        """A process of 300Ki runs alone, and the count rises at each sync up to the maximum."""
+        manifest = hpa([resource("memory", averageValue=f"{target}m")])
+        finding(Code.ALWAYS_UP, manifest, FULL)
+        sizes = run(manifest, size, [300 * 1024 * 1000] * 20)
+
+        assert sizes[-1] == 10
 
     def test_a_utilization_of_ten_is_not_coarse(self) -> None:
         manifest = hpa([resource(averageUtilization=10)])
@@ -372,6 +320,27 @@ loads = st.lists(st.integers(0, 2000), min_size=4, max_size=8)
 
 
 class TestBehavior:
+    @given(st.integers(600, 3600))
+    def test_late_scale_up(self, window: int) -> None:
+        manifest = hpa([resource(averageUtilization=50)], behavior={"scaleUp": {"stabilizationWindowSeconds": window}})
+        finding(Code.LATE_SCALE_UP, manifest, FULL)
+        sizes = run(manifest, 3, [500, *[1000] * (window // 15 + 2)])
+        first = next(step for step, size in enumerate(sizes) if size > 3)
+
+        assert first * 15 >= window
+
+    @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.integers(1, 14), st.integers(1, 4))
+    def test_short_period(self, usages: list[int], period: int, value: int) -> None:
+        """It decides as a period of one sync does."""
+
+        def with_period(seconds: int) -> Manifest:
+            policies = [{"type": "Pods", "value": value, "periodSeconds": seconds}]
+            behavior = {"scaleUp": {"policies": policies}}
+            return hpa([resource(averageUtilization=50)], maxReplicas=40, behavior=behavior)
+
+        finding(Code.SHORT_PERIOD, with_period(period), FULL)
+        assert run(with_period(period), 3, usages) == run(with_period(15), 3, usages)
+
     @given(loads, st.integers(2, 9))
     def test_constant_size(self, usages: list[int], size: int) -> None:
         manifest = hpa([resource(averageUtilization=50)], minReplicas=size, maxReplicas=size)

@@ -1,0 +1,204 @@
+"""Findings about other objects that act on the target of an autoscaler, or on its pods."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.targets.targets import key_of, scale_target_key
+from ocf.autoscaling.targets.workloads import pod_labels, referenced_workload
+from ocf.errors import ConfigError
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
+from ocf.objects.selectors import LabelSelector
+
+__all__ = ["conflict_findings", "scaled_object_hpa", "selector_of"]
+
+_HPA: Final = "HorizontalPodAutoscaler"
+_PATH: Final = "spec.scaleTargetRef"
+_SCALED_OBJECT: Final = ("keda.sh", "ScaledObject")
+_HOOK: Final = "helm.sh/hook"
+_TRANSFER: Final = "scaledobject.keda.sh/transfer-hpa-ownership"
+
+
+def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]) -> Iterator[Finding]:
+    """Find autoscalers that share a target, and workloads whose pods are counted as those of the target.
+
+    Args:
+        target: The manifest of its target; None if it is not known.
+    """
+    others = [other for other in others if _namespace(other) == _namespace(hpa)]
+    # Reversed, so that of an object that is given twice the first counts.
+    objects = {key_of(other).unversioned: other for other in reversed(others)}
+    scaled = set()
+    for other in others:
+        if other.get("kind") == _HPA and _full_name(other) != _full_name(hpa):
+            scaled.add(scale_target_key(other).unversioned)
+            yield from _other_hpa(hpa, other, target, objects)
+        elif key_of(other).group_kind == _SCALED_OBJECT:
+            scaled.add(_target_of_scaled_object(other))
+            yield from _scaled_object(hpa, other)
+    yield from _rollouts(hpa, others)
+    if target is not None:
+        yield from _foreign_pods(dict(target), scale_target_key(hpa).unversioned, objects, scaled)
+
+
+def _other_hpa(
+    hpa: Manifest, other: Manifest, target: Mapping[str, Any] | None, objects: Mapping[Any, Manifest]
+) -> Iterator[Finding]:
+    named = f"{_HPA} {_full_name(other)}"
+    if scale_target_key(other).same_object(scale_target_key(hpa)):
+        yield Finding(
+            Code.SHARED_TARGET,
+            Severity.ERROR,
+            _PATH,
+            f"{named} scales the same target, so both select the same pods, and the controller scales neither by "
+            f"its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
+            "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
+        )
+        return
+    other_target = objects.get(scale_target_key(other).unversioned)
+    if target is not None and other_target is not None and _overlap(target, other_target):
+        yield Finding(
+            Code.OVERLAPPING_SELECTORS,
+            Severity.ERROR,
+            _PATH,
+            f"The selector of one target matches pods of the other, which {named} scales; "
+            "the controller then scales neither (AmbiguousSelector).",
+            "Selectors are immutable: replace one of the targets by one with a label of its own in selector and pods.",
+        )
+
+
+def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
+    """Find a ScaledObject for the same target; KEDA makes another HPA for it, unless this one is the ScaledObject's."""
+    if _target_of_scaled_object(other) != scale_target_key(hpa).unversioned:
+        return
+    created, name = scaled_object_hpa(other), get_field(hpa, ("metadata", "name"))
+    owners = get_field(hpa, ("metadata", "ownerReferences"))
+    owner_names = [get_field(each, ("name",)) for each in (owners if isinstance(owners, list) else ())]
+    is_transferred = str(get_field(other, ("metadata", "annotations", _TRANSFER))).lower() == "true"
+    is_created = str(created).startswith("keda-hpa-") or is_transferred
+    if key_of(other).name in owner_names or (created == name and is_created):
+        return
+    yield Finding(
+        Code.SHARED_TARGET,
+        Severity.ERROR,
+        _PATH,
+        f"ScaledObject {_full_name(other)} scales the same target by an HPA of its own, {created}, so the controller "
+        "scales neither by its metrics (AmbiguousSelector), unless the webhook of KEDA rejects the ScaledObject.",
+        "Add the metrics of this HPA to the triggers of the ScaledObject, and let KEDA take this HPA over: annotation "
+        f'{_TRANSFER}: "true", and its name in advanced.horizontalPodAutoscalerConfig.name.',
+    )
+
+
+def scaled_object_hpa(scaled_object: Manifest) -> str:
+    """Return the name of the HPA that KEDA makes of a ScaledObject."""
+    name = get_field(scaled_object, ("spec", "advanced", "horizontalPodAutoscalerConfig", "name"))
+    return str(name) if name else f"keda-hpa-{key_of(scaled_object).name}"
+
+
+def _target_of_scaled_object(manifest: Manifest) -> tuple[str, str, str, str]:
+    reference = get_field(manifest, ("spec", "scaleTargetRef"))
+    reference = reference if isinstance(reference, dict) else {}
+    # The defaults of KEDA.
+    named = {"apiVersion": "apps/v1", "kind": "Deployment"} | {key: value for key, value in reference.items() if value}
+    return scale_target_key({"metadata": manifest.get("metadata"), "spec": {"scaleTargetRef": named}}).unversioned
+
+
+def _rollouts(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:
+    """Find a Rollout that runs the pods of the target by itself, and scales the target down."""
+    for other in others:
+        if referenced_workload(other) != scale_target_key(hpa).unversioned:
+            continue
+        rollout = key_of(other)
+        yield Finding(
+            Code.SHARED_TARGET,
+            Severity.ERROR,
+            _PATH,
+            f"{rollout.kind} {_full_name(other)} runs the pods of this target (workloadRef) with its own replicas, so "
+            "scaling the target adds pods beside those of the rollout.",
+            f"Scale the rollout: apiVersion {rollout.api_version}, kind {rollout.kind}, name {rollout.name}.",
+        )
+
+
+def _foreign_pods(
+    target: Manifest, own: tuple[str, str, str, str], objects: Mapping[Any, Manifest], scaled: set[Any]
+) -> Iterator[Finding]:
+    """Find workloads without an autoscaler whose pods the selector of the target matches."""
+    selector = selector_of(target)
+    used = referenced_workload(target)
+    for key, other in objects.items():
+        labels = pod_labels(other)
+        if selector is None or labels is None or key == own or key in scaled or not selector.matches(labels):
+            continue
+        # The pods of what has a controller are counted as those of the controller; a Helm test runs for a moment.
+        if _is_controlled(other) or get_field(other, ("metadata", "annotations", _HOOK)) == "test":
+            continue
+        # Of a workload that a rollout runs only those pods count that it starts by itself.
+        if key == used and (get_field(other, ("spec", "replicas")) == 0 or _scales_down(target)):
+            continue
+        named = f"{other.get('kind')} {_full_name(other)}"
+        yield Finding(
+            Code.OVERLAPPING_SELECTORS,
+            Severity.WARNING,
+            _PATH,
+            f"The selector {selector} of the target also matches the pods of {named}, so the controller counts and "
+            "measures them as pods of the target.",
+            f"{named} must have replicas 0 while the rollout runs its pods."
+            if key == used
+            else f"Give the pods of {named} other values of these labels; if that changes its selector, replace it, "
+            "because selectors are immutable.",
+        )
+
+
+def _is_controlled(manifest: Manifest) -> bool:
+    references = get_field(manifest, ("metadata", "ownerReferences"))
+    listed = references if isinstance(references, list) else []
+    return any(get_field(each, ("controller",)) is True for each in listed)
+
+
+def _scales_down(rollout: Manifest) -> bool:
+    return get_field(rollout, ("spec", "workloadRef", "scaleDown")) in {"onsuccess", "progressively"}
+
+
+def _separate_bounds(hpa: Manifest, other: Manifest) -> str:
+    """Return what happens in addition if no size is within the bounds of both; the bounds apply before the metrics."""
+    (least, most), (other_least, other_most) = _bounds(hpa), _bounds(other)
+    if max(least, other_least) <= min(most, other_most):
+        return ""
+    return (
+        f" Its bounds are {other_least} to {other_most}, so the two move the target into their own bounds by turns, "
+        "for ever."
+    )
+
+
+def _bounds(hpa: Manifest) -> tuple[int, int]:
+    least, most = (get_field(hpa, ("spec", field)) for field in ("minReplicas", "maxReplicas"))
+    least = least if isinstance(least, int) else 1
+    return least, most if isinstance(most, int) else least
+
+
+def _full_name(manifest: Manifest) -> str:
+    name = str(get_field(manifest, ("metadata", "name")) or "")
+    return f"{_namespace(manifest)}/{name}" if _namespace(manifest) else name
+
+
+def _namespace(manifest: Mapping[str, Any]) -> str:
+    return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return _selects(one, other) or _selects(other, one)
+
+
+def _selects(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    selector, labels = selector_of(dict(one)), pod_labels(dict(other))
+    return selector is not None and labels is not None and selector.matches(labels)
+
+
+def selector_of(manifest: Manifest) -> LabelSelector | None:
+    """Return the selector of a workload; None if it has none that can be read."""
+    try:
+        found = LabelSelector.of(get_field(manifest, ("spec", "selector")))
+    except ConfigError:
+        return None
+    return None if found.nothing or not found.requirements else found

@@ -1,0 +1,55 @@
+"""Advice for an HPA that another object controls: its controller reverts changes of the HPA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from ocf.autoscaling.linter.findings import Code, Finding
+from ocf.objects import Manifest
+from ocf.objects.owner_references import controller_of
+from ocf.objects.paths import get_field
+
+__all__ = ["advise_owner"]
+
+_KEDA: Final = "keda-hpa-"
+# Their fixes are about the target or about other workloads, which the owner of the HPA does not change.
+_ABOUT_OTHERS: Final = frozenset({Code.FIXED_REPLICAS, Code.INVALID_RESOURCES, Code.OVERLAPPING_SELECTORS})
+_ALTERNATIVES: Final = {
+    Code.MISSING_REQUEST: "Give every container of the target a request",
+    Code.BLOCKED_EVICTIONS: "Use maxUnavailable 1 in the PodDisruptionBudget",
+}
+_SCALED_OBJECT_FIELDS: Final = {
+    "minReplicas": "spec.minReplicaCount",
+    "maxReplicas": "spec.maxReplicaCount",
+    "metrics": "spec.triggers",
+    "behavior": "spec.advanced.horizontalPodAutoscalerConfig.behavior",
+    "scaleTargetRef": "spec.scaleTargetRef",
+}
+
+
+def advise_owner(hpa: Manifest, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings whose fix is about the object that controls the HPA; those of any other HPA as they are."""
+    owner = _owner(hpa)
+    for finding in findings:
+        if not owner or finding.code in _ABOUT_OTHERS:
+            yield finding
+            continue
+        field = finding.path.split(".")[1].partition("[")[0]
+        place = _SCALED_OBJECT_FIELDS[field] if owner.startswith("ScaledObject ") else f"what sets {field}"
+        change = f"change {place} in {owner}, which controls this HPA and reverts changes of it."
+        other = _ALTERNATIVES.get(finding.code)
+        yield replace(finding, fix=f"{other}, or {change}" if other else change[0].upper() + change[1:])
+
+
+def _owner(hpa: Manifest) -> str:
+    """Return kind and name of the object that controls an HPA; empty without one."""
+    listed = get_field(hpa, ("metadata", "ownerReferences"))
+    references = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    found = controller_of({"metadata": {"ownerReferences": references}})
+    name = str(get_field(hpa, ("metadata", "name")) or "")
+    if found is None and name.startswith(_KEDA):
+        # An HPA that was exported without its owner references.
+        return f"ScaledObject {name.removeprefix(_KEDA)}"
+    return "" if found is None else str(found)

@@ -1,0 +1,113 @@
+"""Findings about objects that govern the pods of the target: VerticalPodAutoscalers and PodDisruptionBudgets."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from ocf.autoscaling.linter.conflicts import selector_of
+from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.targets.pod_resources import PodResources
+from ocf.autoscaling.targets.targets import key_of, scale_target_key
+from ocf.objects import Manifest
+from ocf.objects.paths import get_field
+from ocf.schema.metric_sources import RESOURCE_METRICS, source_field
+
+__all__ = ["policy_findings"]
+
+_VPA: Final = ("autoscaling.k8s.io", "VerticalPodAutoscaler")
+_PDB: Final = ("policy", "PodDisruptionBudget")
+_BOTH: Final = ("cpu", "memory")
+_WHOLE: Final = 100
+
+
+def policy_findings(
+    hpa: Manifest, pods: PodResources | None, labels: Mapping[str, str] | None, others: Iterable[Manifest]
+) -> Iterator[Finding]:
+    """Find vertical autoscalers of the same resource, and budgets that let no pod go at minReplicas.
+
+    Args:
+        hpa: The HPA, with its defaults.
+        pods: The resources of the pods of the target; None if they are not known.
+        labels: The labels of these pods; None if they are not known.
+        others: The other objects of the namespace.
+    """
+    for other in others:
+        kind = key_of(other).group_kind
+        if kind == _VPA and _vpa_target(other) == scale_target_key(hpa).unversioned:
+            yield from _vertical(hpa["spec"], pods, other)
+        elif kind == _PDB and labels is not None:
+            selector = selector_of(other)
+            if selector is not None and selector.matches(labels):
+                yield from _blocked_evictions(hpa["spec"], other)
+
+
+def _vpa_target(vpa: Manifest) -> tuple[str, str, str, str]:
+    reference = get_field(vpa, ("spec", "targetRef"))
+    return scale_target_key({"metadata": vpa.get("metadata"), "spec": {"scaleTargetRef": reference}}).unversioned
+
+
+def _vertical(spec: Manifest, pods: PodResources | None, vpa: Manifest) -> Iterator[Finding]:
+    if get_field(vpa, ("spec", "updatePolicy", "updateMode")) == "Off":
+        return
+    for position, metric in enumerate(spec["metrics"]):
+        field = source_field(metric.get("type", ""))
+        source = metric.get(field)
+        if metric.get("type") not in RESOURCE_METRICS or "averageUtilization" not in get_field(source, ("target",)):
+            continue
+        resource, container = source.get("name", ""), source.get("container")
+        names = [container] if container else ["*"] if pods is None else list(pods.names)
+        if not any(resource in _controlled(vpa, name) for name in names):
+            continue
+        yield Finding(
+            Code.VERTICAL_AUTOSCALER,
+            Severity.WARNING,
+            f"spec.metrics[{position}].{field}",
+            f"VerticalPodAutoscaler {key_of(vpa).name} sets the {resource} requests of the same pods, of which the "
+            "utilization is a percentage: each change of the requests changes the count, and the other way round.",
+            f"Scale on averageValue or on another metric, take {resource} out of controlledResources of the "
+            'VerticalPodAutoscaler, or set its updateMode to "Off".',
+        )
+
+
+def _controlled(vpa: Manifest, container: str) -> Iterable[str]:
+    """Return the resources whose requests a vertical autoscaler sets for a container."""
+    found = get_field(vpa, ("spec", "resourcePolicy", "containerPolicies"))
+    listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    policies = {each.get("containerName"): each for each in listed}
+    policy = policies.get(container) or policies.get("*") or {}
+    if policy.get("mode") == "Off":
+        return ()
+    resources = policy.get("controlledResources")
+    return resources if isinstance(resources, list) else _BOTH
+
+
+def _blocked_evictions(spec: Manifest, budget: Manifest) -> Iterator[Finding]:
+    least = max(spec["minReplicas"], 1)
+    field = "maxUnavailable" if get_field(budget, ("spec", "maxUnavailable")) is not None else "minAvailable"
+    amount = get_field(budget, ("spec", field))
+    if _evictable(field, amount, least) != 0:
+        return
+    name = key_of(budget).name
+    enough = next((size for size in range(least, spec.get("maxReplicas", 0) + 1) if _evictable(field, amount, size)), 0)
+    raised = f", or raise minReplicas to {enough}" if enough else ""
+    yield Finding(
+        Code.BLOCKED_EVICTIONS,
+        Severity.WARNING,
+        "spec.minReplicas",
+        f"PodDisruptionBudget {name} has {field} {amount}, so with {least} replicas no pod may be evicted, and a node "
+        f"with one of them cannot be drained{' until the load rises' if enough else ''}.",
+        f"Use maxUnavailable 1 in the PodDisruptionBudget{raised}.",
+    )
+
+
+def _evictable(field: str, amount: Any, size: int) -> int | None:
+    """Return how many pods of a size may be evicted; None if the amount cannot be read.
+
+    The disruption controller rounds percentages up, in both fields.
+    """
+    if isinstance(amount, bool):
+        return None
+    text = str(amount).removesuffix("%")
+    if not text.isdecimal() or (isinstance(amount, str) and not amount.endswith("%")):
+        return None
+    pods = -(-int(text) * size // _WHOLE) if isinstance(amount, str) else int(text)
+    return max(pods if field == "maxUnavailable" else size - pods, 0)
