@@ -27,8 +27,10 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
         target: The manifest of its target; None if it is not known.
     """
     others = [other for other in others if _namespace(other) == _namespace(hpa)]
-    # Reversed, so that of an object that is given twice the first counts.
-    objects = {key_of(other).unversioned: other for other in reversed(others)}
+    objects: dict[tuple[str, str, str, str], Manifest] = {}
+    for other in others:
+        # Of an object that is given twice the first counts, which is the nearest.
+        objects.setdefault(key_of(other).unversioned, other)
     scaled = set()
     for other in others:
         if other.get("kind") == _HPA and _full_name(other) != _full_name(hpa):
@@ -126,6 +128,7 @@ def _foreign_pods(
     """Find workloads without an autoscaler whose pods the selector of the target matches."""
     selector = selector_of(target)
     used = referenced_workload(target)
+    found = []
     for key, other in objects.items():
         labels = pod_labels(other)
         if selector is None or labels is None or key == own or key in scaled or not selector.matches(labels):
@@ -136,18 +139,21 @@ def _foreign_pods(
         # Of a workload that a rollout runs only those pods count that it starts by itself.
         if key == used and (get_field(other, ("spec", "replicas")) == 0 or _scales_down(target)):
             continue
-        named = f"{other.get('kind')} {_full_name(other)}"
-        yield Finding(
-            Code.OVERLAPPING_SELECTORS,
-            Severity.WARNING,
-            _PATH,
-            f"The selector {selector} of the target also matches the pods of {named}, so the controller counts and "
-            "measures them as pods of the target.",
-            f"{named} must have replicas 0 while the rollout runs its pods."
-            if key == used
-            else f"Give the pods of {named} other values of these labels; if that changes its selector, replace it, "
-            "because selectors are immutable.",
-        )
+        found.append((key, f"{other.get('kind')} {_full_name(other)}"))
+    if not found:
+        return
+    named = ", ".join(name for _, name in found)
+    yield Finding(
+        Code.OVERLAPPING_SELECTORS,
+        Severity.WARNING,
+        _PATH,
+        f"The selector {selector} of the target also matches the pods of {named}, so the controller counts and "
+        "measures them as pods of the target.",
+        f"{named} must have replicas 0 while the rollout runs its pods."
+        if [key for key, _ in found] == [used]
+        else "Give these pods other values of the labels; a workload whose selector has to change, too, is replaced, "
+        "because selectors are immutable.",
+    )
 
 
 def _is_controlled(manifest: Manifest) -> bool:

@@ -86,16 +86,15 @@ def _blocked_evictions(spec: Manifest, budget: Manifest) -> Iterator[Finding]:
     amount = get_field(budget, ("spec", field))
     if _evictable(field, amount, least) != 0:
         return
-    name = key_of(budget).name
     enough = next((size for size in range(least, spec.get("maxReplicas", 0) + 1) if _evictable(field, amount, size)), 0)
-    raised = f", or raise minReplicas to {enough}" if enough else ""
+    replicas = "1 replica" if least == 1 else f"{least} replicas"
     yield Finding(
         Code.BLOCKED_EVICTIONS,
         Severity.WARNING,
         "spec.minReplicas",
-        f"PodDisruptionBudget {name} has {field} {amount}, so with {least} replicas no pod may be evicted, and a node "
-        f"with one of them cannot be drained{' until the load rises' if enough else ''}.",
-        f"Use maxUnavailable 1 in the PodDisruptionBudget{raised}.",
+        f"PodDisruptionBudget {key_of(budget).name} has {field} {amount}, so with {replicas} no pod may be evicted, "
+        f"and a node with one of them cannot be drained{' until the load rises' if enough else ''}.",
+        "Use maxUnavailable 1 in the PodDisruptionBudget" + (f", or raise minReplicas to {enough}." if enough else "."),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -59,6 +60,11 @@ class LowestSeverity(StrEnum):
     help="Lowest severity for which the exit status is 1; the server's errors always count.",
 )
 @click.option("--fix", is_flag=True, help="First edit the files: write HPAs of a beta as autoscaling/v2.")
+@click.option(
+    "--one-cluster",
+    is_flag=True,
+    help="With --lint: all files are of one cluster, also folders that have the same objects or no namespaces.",
+)
 @click.option("--update-from", multiple=True, metavar="FILE", help="Stored objects: validate as an update of these.")
 @kubernetes_version_option
 @feature_gate_option
@@ -77,6 +83,7 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
     disable: tuple[str, ...],
     fail_on: FailOn,
     fix: bool,
+    one_cluster: bool,
     update_from: tuple[str, ...],
     kubernetes_version: str | None,
     feature_gate: tuple[str, ...],
@@ -95,7 +102,7 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
     from ocf.cli.validate.scope import ValidationScope
 
     gates = gates_of(kubernetes_version, feature_gate)
-    selection = _selection(severity, disable, fail_on, lint=lint)
+    selection = _selection(severity, disable, fail_on, lint=lint, one_cluster=one_cluster)
     stored = dict(_stored(update_from))
     if fix:
         from ocf.cli.validate.fixes import fix_files
@@ -106,7 +113,7 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
 
     def reports() -> Iterator[ValidationReport]:
         nonlocal failed
-        for report in _reports(read_documents(files), scope, gates, stored, selection):
+        for report in _reports(_once(read_documents(files)), scope, gates, stored, selection):
             failed = failed or not report.valid or (selection is not None and selection.fails(report.findings))
             yield report
 
@@ -121,16 +128,28 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
         raise Exit(FOUND)
 
 
-def _selection(severity: LowestSeverity, disable: Sequence[str], fail_on: FailOn, *, lint: bool) -> Selection | None:
+def _once(documents: Iterable[Document]) -> Iterator[Document]:
+    """Leave out the documents of files that are given a second time."""
+    seen = set()
+    for document in documents:
+        place = (os.path.normpath(document.file), document.number, document.line, document.path)
+        if place not in seen:
+            seen.add(place)
+            yield document
+
+
+def _selection(
+    severity: LowestSeverity, disable: Sequence[str], fail_on: FailOn, *, lint: bool, one_cluster: bool
+) -> Selection | None:
     """Return which findings are reported; None without the linter."""
     if lint:
         from ocf.cli.validate.findings import select
 
-        return select(severity, disable, fail_on)
-    if disable or severity != LowestSeverity.WARNING or fail_on != FailOn.ERROR:
+        return select(severity, disable, fail_on, one_cluster=one_cluster)
+    if disable or severity != LowestSeverity.WARNING or fail_on != FailOn.ERROR or one_cluster:
         from ocf.errors import ConfigError
 
-        raise ConfigError("--severity, --disable and --fail-on are about findings: add --lint")
+        raise ConfigError("--severity, --disable, --fail-on and --one-cluster are about findings: add --lint")
     return None
 
 
@@ -160,10 +179,10 @@ def _reports(
         from ocf.cli.validate.neighbours import Neighbours
 
         documents = list(documents)
-        neighbours = Neighbours(documents)
+        neighbours = Neighbours(documents, one_cluster=selection.one_cluster)
     for document in scope.select(documents):
         old = find_by_name(document.manifest, stored) if document.manifest is not None else None
-        others = None if neighbours is None else neighbours.of(document)
-        report = check(document, gates=gates, old=old, others=others)
+        surroundings = None if neighbours is None else neighbours.of(document)
+        report = check(document, gates=gates, old=old, surroundings=surroundings)
         if scope.counts(report):
             yield report if selection is None else selection.apply(report)

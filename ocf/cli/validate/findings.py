@@ -23,11 +23,16 @@ _RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.ERROR,
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which findings are reported, and for which the command fails."""
+    """Which findings are reported, and for which the command fails.
+
+    Args:
+        one_cluster: Whether all files are of one cluster.
+    """
 
     lowest: Severity
     disabled: frozenset[str]
     fail_on: Severity
+    one_cluster: bool = False
 
     def apply(self, report: ValidationReport) -> ValidationReport:
         """Return a report with the selected findings only."""
@@ -42,7 +47,7 @@ class Selection:
         return any(_RANKS[each.severity] <= _RANKS[self.fail_on] for each in findings)
 
 
-def select(lowest: str, disabled: Sequence[str], fail_on: str) -> Selection:
+def select(lowest: str, disabled: Sequence[str], fail_on: str, *, one_cluster: bool = False) -> Selection:
     """Return the selection that the options of the command name.
 
     Args:
@@ -54,7 +59,7 @@ def select(lowest: str, disabled: Sequence[str], fail_on: str) -> Selection:
             near = difflib.get_close_matches(each, codes, n=1) or codes[:1]
             raise ConfigError(f'invalid code "{each}": did you mean "{near[0]}"? The codes are: {", ".join(codes)}')
     limit = Severity(fail_on)
-    return Selection(max(Severity(lowest), limit, key=_RANKS.__getitem__), frozenset(disabled), limit)
+    return Selection(max(Severity(lowest), limit, key=_RANKS.__getitem__), frozenset(disabled), limit, one_cluster)
 
 
 def ignored_codes(text: str) -> frozenset[str]:

@@ -1,14 +1,16 @@
-"""Other objects of the files that the linter compares an autoscaler with.
+"""Other objects of the files that the linter compares an autoscaler with: those of the same cluster.
 
-A repository often has an object several times: for each environment, or as base and overlay. So an autoscaler without
-a namespace is compared only with autoscalers of its own folder, and the nearest object is taken as its target.
+A repository often has an object several times: for each environment or version, or as base and overlay. So files and
+folders with the same workload or autoscaler belong to different clusters, an object without a namespace or in `default`
+is compared only with those of its own folder, and the nearest object is taken as the target.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.cli.validate.report import KIND
 
@@ -16,7 +18,24 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
-__all__ = ["Neighbours"]
+__all__ = ["Neighbours", "Surroundings"]
+
+# A second file or folder with the same object of one of these kinds is one of another cluster.
+_TELLING: Final = frozenset({KIND, "DaemonSet", "Deployment", "Rollout", "ScaledObject", "StatefulSet"})
+# Namespaces of unrelated examples: to have one of them in common means nothing.
+_ANYWHERE: Final = frozenset({"", "default"})
+
+
+class Surroundings(NamedTuple):
+    """The objects around an autoscaler, the nearest ones first.
+
+    Args:
+        candidates: Those that may be its target, in whatever cluster they are.
+        cluster: Those of its cluster.
+    """
+
+    candidates: list[Manifest]
+    cluster: list[Manifest]
 
 
 class Neighbours:
@@ -24,30 +43,65 @@ class Neighbours:
 
     Args:
         documents: The documents; those that cannot be read are left out.
+        one_cluster: Whether all files are of one cluster.
     """
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._by_namespace: dict[Any, list[Document]] = {}
+    def __init__(self, documents: Iterable[Document], *, one_cluster: bool = False) -> None:
+        self._one_cluster = one_cluster
+        self._by_namespace: dict[str, list[Document]] = {}
+        self._objects: dict[tuple[str, ...], set[tuple[str, str, str]]] = {}
         for document in documents:
-            if document.manifest is not None:
-                self._by_namespace.setdefault(_namespace(document.manifest), []).append(document)
+            if document.manifest is None:
+                continue
+            self._by_namespace.setdefault(_namespace(document.manifest), []).append(document)
+            if document.manifest.get("kind") in _TELLING:
+                parts = _parts(document)
+                for depth in range(1, len(parts) + 1):
+                    self._objects.setdefault(parts[:depth], set()).add(_identity(document.manifest))
 
-    def of(self, document: Document) -> list[Manifest]:
-        """Return the objects that an autoscaler is compared with, the nearest ones first."""
-        namespace, folder = _namespace(document.manifest or {}), PurePath(document.file).parent
+    def of(self, document: Document) -> Surroundings:
+        """Return the objects that an autoscaler is compared with."""
+        namespace, parts = _namespace(document.manifest or {}), _parts(document)
 
         def distance(other: Document) -> tuple[bool, int]:
-            theirs = PurePath(other.file).parent
-            shared = sum(ours == their for ours, their in zip(folder.parts, theirs.parts, strict=False))
-            return other.file != document.file, len(folder.parts) + len(theirs.parts) - 2 * shared
+            theirs = _parts(other)
+            return theirs != parts, len(parts) + len(theirs) - 2 * _shared(parts, theirs)
 
-        others = [
-            each
-            for each in self._by_namespace.get(namespace, ())
-            if each.manifest is not document.manifest
-            and (namespace or PurePath(each.file).parent == folder or (each.manifest or {}).get("kind") != KIND)
-        ]
-        return [each.manifest for each in sorted(others, key=distance) if each.manifest is not None]
+        def same_cluster(other: Document) -> bool:
+            theirs = _parts(other)
+            together = namespace not in _ANYWHERE or parts[:-1] == theirs[:-1]
+            return self._one_cluster or bool(together and not self._are_copies(parts, theirs))
+
+        others = [each for each in self._by_namespace.get(namespace, ()) if each.manifest is not document.manifest]
+        others.sort(key=distance)
+        return Surroundings(
+            [each.manifest for each in others if each.manifest is not None],
+            [each.manifest for each in others if each.manifest is not None and same_cluster(each)],
+        )
+
+    def _are_copies(self, ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+        """Return whether the files, or the folders in which their paths part, have the same object."""
+        if ours == theirs:
+            return False
+        parted = _shared(ours, theirs) + 1
+        known = self._objects
+        return not known.get(ours[:parted], set()).isdisjoint(known.get(theirs[:parted], ()))
+
+
+def _parts(document: Document) -> tuple[str, ...]:
+    return PurePath(os.path.normpath(document.file)).parts
+
+
+def _shared(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int:
+    """Return how many parts two paths have in common at their start."""
+    pairs = zip(ours, theirs, strict=False)
+    return next((depth for depth, (our, their) in enumerate(pairs) if our != their), min(len(ours), len(theirs)))
+
+
+def _identity(manifest: Manifest) -> tuple[str, str, str]:
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return str(manifest.get("kind")), _namespace(manifest), str(name)
 
 
 def _namespace(manifest: Manifest) -> str:

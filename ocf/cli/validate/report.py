@@ -13,6 +13,7 @@ from ocf.errors import ConfigError, ManifestError
 if TYPE_CHECKING:
     from ocf.autoscaling import Finding
     from ocf.cli.manifest_files import Document
+    from ocf.cli.validate.neighbours import Surroundings
     from ocf.cli.validate.places import Place
     from ocf.objects import Manifest
 
@@ -107,13 +108,17 @@ def find_by_name(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest
 
 
 def check(
-    document: Document, *, gates: FeatureGates, old: Manifest | None = None, others: Sequence[Manifest] | None = None
+    document: Document,
+    *,
+    gates: FeatureGates,
+    old: Manifest | None = None,
+    surroundings: Surroundings | None = None,
 ) -> ValidationReport:
     """Check one autoscaler.
 
     Args:
         document: The document; one that cannot be read has a report, too.
-        others: The other objects, the nearest ones first, for the linter; None disables it.
+        surroundings: The other objects, for the linter; None disables it.
     """
     manifest = document.manifest
     if manifest is None:
@@ -127,20 +132,21 @@ def check(
         unreadable = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
         return ValidationReport(document=document, name=name, errors=unreadable)
     found = tuple(ValidationError(error.path, str(error.type), error.detail, error.message) for error in errors)
-    if others is None or any(error.path != "apiVersion" for error in found):
+    if surroundings is None or any(error.path != "apiVersion" for error in found):
         return ValidationReport(document=document, name=name, errors=found)
     return ValidationReport(
-        document=document, name=name, errors=found, findings=_lint_findings(manifest, others, gates)
+        document=document, name=name, errors=found, findings=_lint_findings(manifest, surroundings, gates)
     )
 
 
-def _lint_findings(manifest: Manifest, others: Sequence[Manifest], gates: FeatureGates) -> tuple[Finding, ...]:
+def _lint_findings(manifest: Manifest, surroundings: Surroundings, gates: FeatureGates) -> tuple[Finding, ...]:
     from ocf.autoscaling import lint
     from ocf.autoscaling.api.versions import read_hpa
     from ocf.autoscaling.targets.targets import find_scale_target
 
     hpa = read_hpa(manifest, gates=gates)
-    return lint(hpa, find_scale_target(hpa, others), others, gates=gates)
+    target = find_scale_target(hpa, surroundings.candidates)
+    return lint(hpa, target, surroundings.cluster, gates=gates)
 
 
 def _metadata(manifest: Manifest) -> Manifest:

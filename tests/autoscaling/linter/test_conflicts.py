@@ -305,6 +305,12 @@ class TestOwners:
         assert lint(with_field(manifest, ("metadata", "ownerReferences"), [owner]), GOOD) == lint(manifest, GOOD)
 
 
+def test_all_workloads_with_such_pods_are_one_finding() -> None:
+    (finding,) = lint(hpa(), GOOD, [canary(), JOB, POD])
+
+    assert "the pods of Deployment web-canary, Job migrate, Pod debug, so" in finding.explanation
+
+
 def test_an_object_that_is_given_twice_has_its_findings_once() -> None:
     others = [kinded(hpa("other")), canary()]
 

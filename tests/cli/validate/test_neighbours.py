@@ -40,6 +40,15 @@ def named(name: str, text: str = HPA, namespace: str = "") -> str:
     return text.replace("NAME", f"{name}, namespace: {namespace}" if namespace else name)
 
 
+def placed(text: str, namespace: str = "shop") -> str:
+    return text.replace("{name: web}", f"{{name: web, namespace: {namespace}}}")
+
+
+LIMITS: Final = """apiVersion: v1
+kind: LimitRange
+metadata: {name: limits, namespace: shop}
+spec: {limits: [{type: Container, defaultRequest: {cpu: 100m}}]}
+"""
 SHARED: Final = "shared-target"
 MISSING: Final = "missing-request"
 REPOSITORIES: Final = [
@@ -68,6 +77,62 @@ REPOSITORIES: Final = [
     pytest.param({"a.yaml": BAD, "dev/hpa.yaml": f"{GOOD}---\n{named('d')}"}, {}, id="the target of the same file"),
     pytest.param(
         {
+            f"{folder}/{name}.yaml": text
+            for folder in ("v1", "v2")
+            for name, text in (("hpa", named(f"hpa-{folder}", namespace="shop")), ("web", placed(GOOD)))
+        },
+        {},
+        id="versions with the same target in one namespace",
+    ),
+    pytest.param(
+        {f"{name}.yaml": f"{named(name, namespace='shop')}---\n{placed(GOOD)}" for name in ("allowed", "rejected")},
+        {},
+        id="samples with the same target in files of one folder",
+    ),
+    pytest.param(
+        {
+            "base/hpa.yaml": named("one", namespace="shop"),
+            "base/web.yaml": placed(GOOD),
+            "overlay/hpa.yaml": named("two", namespace="shop"),
+        },
+        {"shop/one": SHARED, "shop/two": SHARED},
+        id="an overlay with a second autoscaler for the target of the base",
+    ),
+    pytest.param(
+        {"base/hpa.yaml": named("one"), "base/web.yaml": BAD, "prod/hpa.yaml": named("one"), "prod/web.yaml": GOOD},
+        {"one": MISSING},
+        id="a base and an overlay",
+    ),
+    pytest.param(
+        {"a/hpa.yaml": named("one", namespace="default"), "b/hpa.yaml": named("two", namespace="default")},
+        {},
+        id="examples in the namespace default",
+    ),
+    pytest.param(
+        {"a/hpa.yaml": named("one", namespace="shop"), "a/web.yaml": placed(BAD), "b/limits.yaml": LIMITS},
+        {},
+        id="a LimitRange of the namespace",
+    ),
+    pytest.param(
+        {"a/hpa.yaml": named("one"), "a/web.yaml": GOOD, "b/canary.yaml": GOOD.replace("name: web", "name: canary")},
+        {},
+        id="a workload of the same labels in another folder",
+    ),
+    pytest.param(
+        {"a/hpa.yaml": named("one"), "a/web.yaml": GOOD, "a/canary.yaml": GOOD.replace("name: web", "name: canary")},
+        {"one": "overlapping-selectors"},
+        id="a workload of the same labels in the same folder",
+    ),
+    pytest.param(
+        {"a/hpa.yaml": named("one"), "a/web.yaml": GOOD.replace("name: web", "name: wbe")},
+        {"one": "missing-target"},
+        id="a misspelt name",
+    ),
+    pytest.param(
+        {"a/hpa.yaml": named("one"), "b/x.yaml": GOOD.replace("name: web", "name: x")}, {}, id="a chart in parts"
+    ),
+    pytest.param(
+        {
             "web.yaml": GOOD.replace("cpu: 1", "cpu: 1x, memory: 1"),
             "hpa.yaml": f"{named('one')}---\n{named('two').replace('minReplicas: 2', 'minReplicas: 10')}",
         },
@@ -77,16 +142,49 @@ REPOSITORIES: Final = [
 ]
 
 
+def findings(files: dict[str, str], *arguments: str) -> dict[str, set[str]]:
+    """Return the codes for each autoscaler of files in the working directory."""
+    for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    answer = CliRunner().invoke(app, ["validate", "--lint", *arguments], catch_exceptions=False)
+    found: dict[str, set[str]] = {}
+    for line in answer.stdout.splitlines():
+        found.setdefault(line.split(": ")[1], set()).add(line.rpartition("[")[2].rstrip("]"))
+    return found
+
+
 @pytest.mark.parametrize(("files", "expected"), REPOSITORIES)
 def test_an_autoscaler_is_compared_with_its_neighbours(
     files: dict[str, str], expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in files.items():
-        Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text(text)
-    answer = CliRunner().invoke(app, ["validate", "--lint", "."], catch_exceptions=False)
-    found: dict[str, set[str]] = {}
-    for line in answer.stdout.splitlines():
-        found.setdefault(line.split(": ")[1], set()).add(line.rpartition("[")[2].rstrip("]"))
-    assert found == {name: set(codes.split()) for name, codes in expected.items()}
+
+    assert findings(files, ".") == {name: set(codes.split()) for name, codes in expected.items()}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"a/hpa.yaml": named("one"), "b/hpa.yaml": named("two")}, id="no namespace"),
+        pytest.param(
+            {f"{name}/all.yaml": f"{named(name)}---\n{GOOD}" for name in ("one", "two")}, id="copies of the target"
+        ),
+    ],
+)
+def test_the_user_may_say_that_all_files_are_of_one_cluster(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert findings(files, ".") == {}
+    assert findings({}, "--one-cluster", ".") == {"one": {SHARED}, "two": {SHARED}}
+
+
+def test_a_file_that_is_given_twice_is_validated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hpa.yaml").write_text(f"{named('one')}---\n{named('two')}")
+    answer = CliRunner().invoke(app, ["validate", "--lint", "hpa.yaml", ".", "./hpa.yaml"], catch_exceptions=False)
+
+    assert len(answer.stdout.splitlines()) == len(set(answer.stdout.splitlines())) == 2
+    assert "validated 2 HorizontalPodAutoscalers" in answer.stderr
