@@ -7,7 +7,7 @@ from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.autoscaling.targets.workloads import pod_labels, referenced_workload
 from ocf.errors import ConfigError
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
 
@@ -30,25 +30,25 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
     objects: dict[tuple[str, str, str, str], Manifest] = {}
     for other in others:
         # Of an object that is given twice the first counts, which is the nearest.
-        objects.setdefault(key_of(other).unversioned, other)
+        objects.setdefault(_folded(key_of(other)), other)
     scaled = set()
     for other in others:
         if other.get("kind") == _HPA and _full_name(other) != _full_name(hpa):
-            scaled.add(scale_target_key(other).unversioned)
+            scaled.add(_folded(scale_target_key(other)))
             yield from _other_hpa(hpa, other, target, objects)
         elif key_of(other).group_kind == _SCALED_OBJECT:
             scaled.add(_target_of_scaled_object(other))
             yield from _scaled_object(hpa, other)
     yield from _rollouts(hpa, others)
     if target is not None:
-        yield from _foreign_pods(dict(target), scale_target_key(hpa).unversioned, objects, scaled)
+        yield from _foreign_pods(dict(target), _folded(scale_target_key(hpa)), objects, scaled)
 
 
 def _other_hpa(
     hpa: Manifest, other: Manifest, target: Mapping[str, Any] | None, objects: Mapping[Any, Manifest]
 ) -> Iterator[Finding]:
     named = f"{_HPA} {_full_name(other)}"
-    if scale_target_key(other).same_object(scale_target_key(hpa)):
+    if _folded(scale_target_key(other)) == _folded(scale_target_key(hpa)):
         yield Finding(
             Code.SHARED_TARGET,
             Severity.ERROR,
@@ -58,7 +58,7 @@ def _other_hpa(
             "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
         )
         return
-    other_target = objects.get(scale_target_key(other).unversioned)
+    other_target = objects.get(_folded(scale_target_key(other)))
     if target is not None and other_target is not None and _overlap(target, other_target):
         yield Finding(
             Code.OVERLAPPING_SELECTORS,
@@ -72,7 +72,7 @@ def _other_hpa(
 
 def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
     """Find a ScaledObject for the same target; KEDA makes another HPA for it, unless this one is the ScaledObject's."""
-    if _target_of_scaled_object(other) != scale_target_key(hpa).unversioned:
+    if _target_of_scaled_object(other) != _folded(scale_target_key(hpa)):
         return
     created, name = scaled_object_hpa(other), get_field(hpa, ("metadata", "name"))
     owners = get_field(hpa, ("metadata", "ownerReferences"))
@@ -103,13 +103,14 @@ def _target_of_scaled_object(manifest: Manifest) -> tuple[str, str, str, str]:
     reference = reference if isinstance(reference, dict) else {}
     # The defaults of KEDA.
     named = {"apiVersion": "apps/v1", "kind": "Deployment"} | {key: value for key, value in reference.items() if value}
-    return scale_target_key({"metadata": manifest.get("metadata"), "spec": {"scaleTargetRef": named}}).unversioned
+    return _folded(scale_target_key({"metadata": manifest.get("metadata"), "spec": {"scaleTargetRef": named}}))
 
 
 def _rollouts(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:
     """Find a Rollout that runs the pods of the target by itself, and scales the target down."""
     for other in others:
-        if referenced_workload(other) != scale_target_key(hpa).unversioned:
+        used = referenced_workload(other)
+        if used is None or _folded(used) != _folded(scale_target_key(hpa)):
             continue
         rollout = key_of(other)
         yield Finding(
@@ -127,14 +128,15 @@ def _foreign_pods(
 ) -> Iterator[Finding]:
     """Find workloads without an autoscaler whose pods the selector of the target matches."""
     selector = selector_of(target)
-    used = referenced_workload(target)
+    reference = referenced_workload(target)
+    used = None if reference is None else _folded(reference)
     found = []
     for key, other in objects.items():
         labels = pod_labels(other)
         if selector is None or labels is None or key == own or key in scaled or not selector.matches(labels):
             continue
         # The pods of what has a controller are counted as those of the controller; a Helm test runs for a moment.
-        if _is_controlled(other) or get_field(other, ("metadata", "annotations", _HOOK)) == "test":
+        if _is_controlled(other) or str(get_field(other, ("metadata", "annotations", _HOOK))).startswith("test"):
             continue
         # Of a workload that a rollout runs only those pods count that it starts by itself.
         if key == used and (get_field(other, ("spec", "replicas")) == 0 or _scales_down(target)):
@@ -164,6 +166,11 @@ def _is_controlled(manifest: Manifest) -> bool:
 
 def _scales_down(rollout: Manifest) -> bool:
     return get_field(rollout, ("spec", "workloadRef", "scaleDown")) in {"onsuccess", "progressively"}
+
+
+def _folded(key: ObjectKey) -> tuple[str, str, str, str]:
+    """Return what tells objects apart: the controller finds a kind by its name in lower case, too."""
+    return key._replace(kind=key.kind.lower()).unversioned
 
 
 def _separate_bounds(hpa: Manifest, other: Manifest) -> str:

@@ -25,14 +25,14 @@ def pod_labels(manifest: Manifest) -> Mapping[str, str] | None:
     return labels
 
 
-def referenced_workload(manifest: Manifest) -> tuple[str, str, str, str] | None:
-    """Return the unversioned key of the workload whose pods an Argo Rollout runs (`workloadRef`); None without one."""
+def referenced_workload(manifest: Manifest) -> ObjectKey | None:
+    """Return the key of the workload whose pods an Argo Rollout runs (`workloadRef`); None without one."""
     key = key_of(manifest)
     reference = get_field(manifest, ("spec", "workloadRef"))
     if key.group_kind != ("argoproj.io", "Rollout") or not isinstance(reference, Mapping):
         return None
     api_version, kind, name = (str(reference.get(field) or "") for field in ("apiVersion", "kind", "name"))
-    return ObjectKey(api_version, kind, name, key.namespace).unversioned
+    return ObjectKey(api_version, kind, name, key.namespace)
 
 
 def pod_template(manifest: Manifest, others: Iterable[Manifest]) -> Any:
@@ -40,4 +40,4 @@ def pod_template(manifest: Manifest, others: Iterable[Manifest]) -> Any:
     used = referenced_workload(manifest)
     if used is None:
         return get_field(manifest, _TEMPLATE)
-    return next((get_field(other, _TEMPLATE) for other in others if key_of(other).unversioned == used), None)
+    return next((get_field(other, _TEMPLATE) for other in others if key_of(other).same_object(used)), None)

@@ -50,10 +50,14 @@ class Neighbours:
         self._one_cluster = one_cluster
         self._by_namespace: dict[str, list[Document]] = {}
         self._objects: dict[tuple[str, ...], set[tuple[str, str, str]]] = {}
-        for document in documents:
+        self._namespaces: dict[str, set[str]] = {}
+        read = [document for document in documents if document.manifest is not None]
+        for document in read:
+            self._namespaces.setdefault(document.file, set()).update({_namespace(document.manifest or {})} - {""})
+        for document in read:
             if document.manifest is None:
                 continue
-            self._by_namespace.setdefault(_namespace(document.manifest), []).append(document)
+            self._by_namespace.setdefault(self._place(document), []).append(document)
             if document.manifest.get("kind") in _TELLING:
                 parts = _parts(document)
                 for depth in range(1, len(parts) + 1):
@@ -61,7 +65,7 @@ class Neighbours:
 
     def of(self, document: Document) -> Surroundings:
         """Return the objects that an autoscaler is compared with."""
-        namespace, parts = _namespace(document.manifest or {}), _parts(document)
+        namespace, parts = self._place(document), _parts(document)
 
         def distance(other: Document) -> tuple[bool, int]:
             theirs = _parts(other)
@@ -74,10 +78,18 @@ class Neighbours:
 
         others = [each for each in self._by_namespace.get(namespace, ()) if each.manifest is not document.manifest]
         others.sort(key=distance)
+        # The linter compares the namespaces as they are written.
+        written = _namespace(document.manifest or {})
         return Surroundings(
-            [each.manifest for each in others if each.manifest is not None],
-            [each.manifest for each in others if each.manifest is not None and same_cluster(each)],
+            [_moved(each.manifest, written) for each in others if each.manifest is not None],
+            [_moved(each.manifest, written) for each in others if each.manifest is not None and same_cluster(each)],
         )
+
+    def _place(self, document: Document) -> str:
+        """Return the namespace of an object, or the only one of its file: charts often write it to a part of them."""
+        namespaces = self._namespaces.get(document.file, set())
+        only = next(iter(namespaces)) if len(namespaces) == 1 else ""
+        return _namespace(document.manifest or {}) or only
 
     def _are_copies(self, ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
         """Return whether the files, or the folders in which their paths part, have the same object."""
@@ -96,6 +108,13 @@ def _shared(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int:
     """Return how many parts two paths have in common at their start."""
     pairs = zip(ours, theirs, strict=False)
     return next((depth for depth, (our, their) in enumerate(pairs) if our != their), min(len(ours), len(theirs)))
+
+
+def _moved(manifest: Manifest, namespace: str) -> Manifest:
+    if _namespace(manifest) == namespace:
+        return manifest
+    metadata = manifest.get("metadata")
+    return {**manifest, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "namespace": namespace}}
 
 
 def _identity(manifest: Manifest) -> tuple[str, str, str]:

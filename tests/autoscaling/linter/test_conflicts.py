@@ -141,13 +141,22 @@ class TestForeignPods:
             pytest.param(workload({}, name="other"), id="other labels"),
             pytest.param(owned({**POD, "metadata": {**POD["metadata"], "name": "web-1"}}), id="a pod of the target"),
             pytest.param(owned({**canary(), "kind": "ReplicaSet"}), id="a ReplicaSet of the target"),
-            pytest.param(with_field(POD, ("metadata", "annotations"), {"helm.sh/hook": "test"}), id="a Helm test"),
+            *(
+                pytest.param(with_field(POD, ("metadata", "annotations"), {"helm.sh/hook": hook}), id=f"a Helm {hook}")
+                for hook in ("test", "test-success")
+            ),
             pytest.param(with_field(canary(), ("metadata", "namespace"), "elsewhere"), id="another namespace"),
             pytest.param({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}, id="no pods"),
         ],
     )
     def test_no_foreign_pods(self, other: Manifest) -> None:
         assert found(hpa(), GOOD, [other]) == []
+
+    def test_a_kind_in_lower_case_is_the_same_target(self) -> None:
+        lower = hpa(target={**TARGET, "kind": "deployment"})
+
+        assert found(lower, GOOD, [GOOD]) == []
+        assert found(hpa(), GOOD, [kinded({**lower, "metadata": {"name": "other"}})]) == [SHARED]
 
     def test_a_canary_with_an_autoscaler_stops_both(self) -> None:
         others = [canary(), kinded(hpa("canary", {**TARGET, "name": "web-canary"}))]

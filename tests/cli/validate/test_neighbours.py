@@ -124,6 +124,23 @@ REPOSITORIES: Final = [
         id="a workload of the same labels in the same folder",
     ),
     pytest.param(
+        {"all.yaml": f"{named('one')}---\n{placed(BAD)}---\n{GOOD.replace('name: web', 'name: api')}"},
+        {"one": "missing-request overlapping-selectors"},
+        id="the target has the namespace of the release, and the autoscaler has none",
+    ),
+    pytest.param(
+        {
+            "all.yaml": "---\n".join(
+                (named("one", namespace="shop"), BAD, placed(GOOD).replace("name: web", "name: api"))
+            )
+        },
+        {"shop/one": "missing-request overlapping-selectors"},
+        id="the autoscaler has the namespace of the release, and the target has none",
+    ),
+    pytest.param(
+        {"all.yaml": f"{named('one')}---\n{placed(BAD)}---\n{placed(BAD, 'mail')}"}, {}, id="a file of two namespaces"
+    ),
+    pytest.param(
         {"a/hpa.yaml": named("one"), "a/web.yaml": GOOD.replace("name: web", "name: wbe")},
         {"one": "missing-target"},
         id="a misspelt name",
