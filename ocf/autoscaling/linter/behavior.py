@@ -49,7 +49,7 @@ def behavior_findings(spec: Manifest, tolerances: Tolerances) -> Iterator[Findin
             Severity.WARNING,
             "spec.maxReplicas",
             f"minReplicas and maxReplicas are both {most}, so it never scales.",
-            "Raise maxReplicas, or set replicas in the target and delete the autoscaler.",
+            f"Raise maxReplicas, or set replicas to {most} in the target and then delete the autoscaler.",
         )
         return
     behavior = spec.get("behavior", {})
@@ -63,7 +63,7 @@ def behavior_findings(spec: Manifest, tolerances: Tolerances) -> Iterator[Findin
             Severity.WARNING,
             "spec.behavior.scaleUp.selectPolicy",
             f"Scaling up is disabled: it only removes pods, and only to minReplicas, which is {least}, it adds them.",
-            "Allow to scale up, or set replicas in the target and delete the autoscaler.",
+            "Allow to scale up, or delete the autoscaler and set replicas in the target to the live count.",
         )
     down = behavior.get("scaleDown")
     if down:
@@ -168,7 +168,7 @@ def _scale_down_findings(rules: Manifest, most: int, least: int, tolerances: Tol
             Severity.INFO,
             f"{path}.selectPolicy",
             "Scaling down is disabled: after a peak it keeps the largest size until a user scales it.",
-            "Allow a slow scale-down, for example one pod per 10 minutes.",
+            "Allow a slow scale-down, for example half of the pods per 10 minutes.",
         )
         return
     # A metric of 0 is the lowest there is; if it is tolerated, all are.
