@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.targets.scaled_objects import hpa_name_of, is_scaled_object, target_of
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.autoscaling.targets.workloads import pod_labels, referenced_workload
 from ocf.errors import ConfigError
@@ -11,11 +12,10 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
 
-__all__ = ["conflict_findings", "scaled_object_hpa", "selector_of"]
+__all__ = ["conflict_findings", "selector_of"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
 _PATH: Final = "spec.scaleTargetRef"
-_SCALED_OBJECT: Final = ("keda.sh", "ScaledObject")
 _HOOK: Final = "helm.sh/hook"
 _TRANSFER: Final = "scaledobject.keda.sh/transfer-hpa-ownership"
 
@@ -36,8 +36,8 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
         if other.get("kind") == _HPA and _full_name(other) != _full_name(hpa):
             scaled.add(_folded(scale_target_key(other)))
             yield from _other_hpa(hpa, other, target, objects)
-        elif key_of(other).group_kind == _SCALED_OBJECT:
-            scaled.add(_target_of_scaled_object(other))
+        elif is_scaled_object(other):
+            scaled.add(_folded(target_of(other)))
             yield from _scaled_object(hpa, other)
     yield from _rollouts(hpa, others)
     if target is not None:
@@ -72,9 +72,9 @@ def _other_hpa(
 
 def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
     """Find a ScaledObject for the same target; KEDA makes another HPA for it, unless this one is the ScaledObject's."""
-    if _target_of_scaled_object(other) != _folded(scale_target_key(hpa)):
+    if _folded(target_of(other)) != _folded(scale_target_key(hpa)):
         return
-    created, name = scaled_object_hpa(other), get_field(hpa, ("metadata", "name"))
+    created, name = hpa_name_of(other), get_field(hpa, ("metadata", "name"))
     owners = get_field(hpa, ("metadata", "ownerReferences"))
     owner_names = [get_field(each, ("name",)) for each in (owners if isinstance(owners, list) else ())]
     is_transferred = str(get_field(other, ("metadata", "annotations", _TRANSFER))).lower() == "true"
@@ -90,20 +90,6 @@ def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
         "Add the metrics of this HPA to the triggers of the ScaledObject, and let KEDA take this HPA over: annotation "
         f'{_TRANSFER}: "true", and its name in advanced.horizontalPodAutoscalerConfig.name.',
     )
-
-
-def scaled_object_hpa(scaled_object: Manifest) -> str:
-    """Return the name of the HPA that KEDA makes of a ScaledObject."""
-    name = get_field(scaled_object, ("spec", "advanced", "horizontalPodAutoscalerConfig", "name"))
-    return str(name) if name else f"keda-hpa-{key_of(scaled_object).name}"
-
-
-def _target_of_scaled_object(manifest: Manifest) -> tuple[str, str, str, str]:
-    reference = get_field(manifest, ("spec", "scaleTargetRef"))
-    reference = reference if isinstance(reference, dict) else {}
-    # The defaults of KEDA.
-    named = {"apiVersion": "apps/v1", "kind": "Deployment"} | {key: value for key, value in reference.items() if value}
-    return _folded(scale_target_key({"metadata": manifest.get("metadata"), "spec": {"scaleTargetRef": named}}))
 
 
 def _rollouts(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:

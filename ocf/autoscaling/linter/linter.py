@@ -13,10 +13,11 @@ from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerance
 from ocf.autoscaling.linter.conflicts import conflict_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
-from ocf.autoscaling.linter.owners import advise_owner
+from ocf.autoscaling.linter.owners import advise_owner, of_scaled_object
 from ocf.autoscaling.linter.pod_policies import policy_findings
 from ocf.autoscaling.linter.targets import missing_target, target_findings
 from ocf.autoscaling.targets.pod_resources import read_pods, with_limit_ranges
+from ocf.autoscaling.targets.scaled_objects import hpa_of, is_scaled_object
 from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, manifest_of, read_target
 from ocf.autoscaling.targets.workloads import pod_labels, pod_template
 from ocf.autoscaling.validation.validation import admitted, validate
@@ -40,7 +41,8 @@ def lint(
     """Find settings that the API server accepts and that cause problems in production.
 
     Args:
-        hpa: A manifest of autoscaling/v2, or a model of the client.
+        hpa: A manifest of autoscaling/v2, or a model of the client; or the manifest of a ScaledObject of KEDA, for the
+            HPA that KEDA makes of it.
         target: The target, as for `autoscale`. Fewer problems can be found if it is None.
         others: Other objects of the cluster: HPAs, ScaledObjects, workloads, LimitRanges, VerticalPodAutoscalers and
             PodDisruptionBudgets. Those of other namespaces and of other kinds are ignored.
@@ -63,11 +65,14 @@ def lint(
         info unknown-requests spec.metrics[0]
         warning constant-size spec.maxReplicas
     """
+    manifests = [manifest_of(each) for each in others]
+    if isinstance(hpa, Mapping) and is_scaled_object(dict(hpa)):
+        return tuple(map(of_scaled_object, lint(hpa_of(dict(hpa)), target, manifests, gates=gates)))
     decoded = decode(hpa, tolerance_known=gates.tolerance_known)
     # Metadata matters to no finding, and a template may get its name later.
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
-    found = _findings(decoded, target, [manifest_of(each) for each in others], gates)
+    found = _findings(decoded, target, manifests, gates)
     # An object that is given twice has its findings once.
     return tuple(dict.fromkeys(advise_owner(decoded, found)))
 

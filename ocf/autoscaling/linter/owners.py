@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from ocf.autoscaling.linter.findings import Code, Finding
+from ocf.autoscaling.targets.scaled_objects import SCALED_OBJECT_FIELDS
 from ocf.objects import Manifest
 from ocf.objects.owner_references import controller_of
 from ocf.objects.paths import get_field
 
-__all__ = ["advise_owner"]
+__all__ = ["advise_owner", "of_scaled_object"]
 
 _KEDA: Final = "keda-hpa-"
 # Their fixes are about the target or about other workloads, which the owner of the HPA does not change.
@@ -19,13 +20,6 @@ _ABOUT_OTHERS: Final = frozenset({Code.FIXED_REPLICAS, Code.INVALID_RESOURCES, C
 _ALTERNATIVES: Final = {
     Code.MISSING_REQUEST: "Give every container of the target a request",
     Code.BLOCKED_EVICTIONS: "Use maxUnavailable 1 in the PodDisruptionBudget",
-}
-_SCALED_OBJECT_FIELDS: Final = {
-    "minReplicas": "spec.minReplicaCount",
-    "maxReplicas": "spec.maxReplicaCount",
-    "metrics": "spec.triggers",
-    "behavior": "spec.advanced.horizontalPodAutoscalerConfig.behavior",
-    "scaleTargetRef": "spec.scaleTargetRef",
 }
 
 
@@ -36,11 +30,27 @@ def advise_owner(hpa: Manifest, findings: Iterable[Finding]) -> Iterator[Finding
         if not owner or finding.code in _ABOUT_OTHERS:
             yield finding
             continue
+        if finding.code is Code.SHARED_TARGET:
+            yield replace(finding, fix=f"Put the metrics of both into {owner}, which controls this HPA.")
+            continue
         field = finding.path.split(".")[1].partition("[")[0]
-        place = _SCALED_OBJECT_FIELDS[field] if owner.startswith("ScaledObject ") else f"what sets {field}"
+        place = SCALED_OBJECT_FIELDS[field] if owner.startswith("ScaledObject ") else f"what sets {field}"
         change = f"change {place} in {owner}, which controls this HPA and reverts changes of it."
         other = _ALTERNATIVES.get(finding.code)
         yield replace(finding, fix=f"{other}, or {change}" if other else change[0].upper() + change[1:])
+
+
+def of_scaled_object(finding: Finding) -> Finding:
+    """Return a finding of the HPA that KEDA makes of a ScaledObject as one of the ScaledObject."""
+    field, _, rest = finding.path.removeprefix("spec.").partition(".")
+    name, bracket, position = field.partition("[")
+    path = f"{SCALED_OBJECT_FIELDS[name]}{bracket}{position}"
+    # Below a trigger the fields have other names.
+    path = f"{path}.{rest}" if rest and name != "metrics" else path
+    fix = finding.fix.replace(", which controls this HPA and reverts changes of it", "").replace(
+        ", which controls this HPA", ""
+    )
+    return replace(finding, path=path, explanation=f"In the HPA that KEDA makes of it: {finding.explanation}", fix=fix)
 
 
 def _owner(hpa: Manifest) -> str:

@@ -172,7 +172,7 @@ def _reports(
     stored: dict[str, Manifest],
     selection: Selection | None,
 ) -> Iterator[ValidationReport]:
-    from ocf.cli.validate.report import check, find_by_name
+    from ocf.cli.validate.report import check, check_scaled_object, find_by_name
 
     neighbours = None
     if selection is not None:
@@ -186,3 +186,14 @@ def _reports(
         report = check(document, gates=gates, old=old, surroundings=surroundings)
         if scope.counts(report):
             yield report if selection is None else selection.apply(report)
+    if selection is not None and neighbours is not None:
+        for document in filter(_is_scaled_object, documents):
+            report = selection.apply(check_scaled_object(document, neighbours.of(document), gates))
+            if report.findings:
+                yield report
+
+
+def _is_scaled_object(document: Document) -> bool:
+    from ocf.autoscaling.targets.scaled_objects import is_scaled_object
+
+    return document.manifest is not None and is_scaled_object(document.manifest)

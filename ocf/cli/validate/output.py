@@ -92,7 +92,7 @@ def _location(report: ValidationReport, place: Place) -> str:
 
 def _annotations(report: ValidationReport) -> Iterator[str]:
     document = report.document
-    title = f"HorizontalPodAutoscaler {report.name}" if document.manifest is not None else "unreadable"
+    title = "unreadable" if document.manifest is None else f"{document.manifest.get('kind')} {report.name}"
     for problem in _problems(report):
         properties = {"title": title}
         if document.file != STDIN:

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from ocf.cli.validate.places import Place
     from ocf.objects import Manifest
 
-__all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check", "find_by_name", "gates_of", "name_of"]
+__all__ = [
+    "KIND",
+    "UNREADABLE",
+    "ValidationError",
+    "ValidationReport",
+    "check",
+    "check_scaled_object",
+    "find_by_name",
+    "gates_of",
+    "name_of",
+]
 
 UNREADABLE: Final = "BadRequest"
 """The type of an error that the server detects while decoding, before validation."""
@@ -137,6 +147,21 @@ def check(
     return ValidationReport(
         document=document, name=name, errors=found, findings=_lint_findings(manifest, surroundings, gates)
     )
+
+
+def check_scaled_object(document: Document, surroundings: Surroundings, gates: FeatureGates) -> ValidationReport:
+    """Return the findings for the HPA that KEDA makes of a ScaledObject; one that KEDA cannot make has none."""
+    from ocf.autoscaling import lint
+    from ocf.autoscaling.targets.scaled_objects import hpa_of
+    from ocf.autoscaling.targets.targets import find_scale_target
+
+    manifest = document.manifest or {}
+    target = find_scale_target(hpa_of(manifest), surroundings.candidates)
+    try:
+        findings = lint(manifest, target, surroundings.cluster, gates=gates)
+    except ManifestError:
+        findings = ()
+    return ValidationReport(document=document, name=name_of(manifest), findings=findings)
 
 
 def _lint_findings(manifest: Manifest, surroundings: Surroundings, gates: FeatureGates) -> tuple[Finding, ...]:
