@@ -155,7 +155,7 @@ def _scales_down(rollout: Manifest) -> bool:
 
 
 def _folded(key: ObjectKey) -> tuple[str, str, str, str]:
-    """Return what tells objects apart: the controller finds a kind by its name in lower case, too."""
+    """Return what distinguishes objects: the controller finds a kind by its name in lower case, too."""
     return key._replace(kind=key.kind.lower()).unversioned
 
 

@@ -62,8 +62,8 @@ def _fixed_replicas(hpa: Manifest, target: Reference, replicas: int) -> Finding:
         fix = "Remove replicas, which starts the target at 1, or keep 0 as long as nothing is to run."
     else:
         why = (
-            "so each client-side apply of it, and each upgrade by Helm 3, reverts the autoscaler; a server-side apply "
-            "of it conflicts with the autoscaler."
+            "so each client-side apply of it (kubectl, Argo CD), and each upgrade by Helm 3, reverts the autoscaler; a "
+            "server-side apply of it conflicts with the autoscaler, and reverts it where conflicts are forced (Flux)."
         )
         fix = hand_over(target, replicas)
     explanation = f"{target} sets replicas to {replicas}, {why}"

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ocf.cli.validate.report import KIND
-
 if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
@@ -21,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Neighbours", "Surroundings"]
 
 # A second file or folder with the same object of one of these kinds is one of another cluster.
-_TELLING: Final = frozenset({KIND, "DaemonSet", "Deployment", "Rollout", "ScaledObject", "StatefulSet"})
+_TELLING: Final = frozenset(
+    {"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Rollout", "ScaledObject", "StatefulSet"}
+)
 # Namespaces of unrelated examples: to have one of them in common means nothing.
 _ANYWHERE: Final = frozenset({"", "default"})
 

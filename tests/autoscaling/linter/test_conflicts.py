@@ -112,7 +112,8 @@ class TestForeignPods:
 
     https://github.com/kubernetes/kubernetes/issues/116898, https://github.com/kubernetes/kubernetes/issues/124307,
     https://github.com/kubernetes/kubernetes/issues/78761, https://github.com/kubernetes/kubernetes/issues/108920,
-    https://github.com/helm/charts/issues/18757, https://github.com/kestra-io/kestra/issues/18100.
+    https://github.com/helm/charts/issues/18757, https://github.com/kestra-io/kestra/issues/18100,
+    https://github.com/kubernetes/kubernetes/issues/116339, https://github.com/nextcloud/helm/issues/22.
     """
 
     @pytest.mark.parametrize(

@@ -56,6 +56,17 @@ class TestExplanations:
         assert f'(lookup "{target["apiVersion"]}" "{target["kind"]}" .Release.Namespace "web")' in found.fix
         assert ("set the count to 1" in found.fix) is (target["kind"] == "Deployment")
 
+    def test_fixed_replicas_names_who_reverts_the_autoscaler(self) -> None:
+        """Each of them did in a report.
+
+        https://github.com/alphagov/govuk-helm-charts/pull/3258, https://github.com/helm/helm/issues/7090,
+        https://github.com/GoogleCloudPlatform/otlp-k8s-ingest/pull/74, https://github.com/curityio/idsvr-helm/pull/69.
+        """
+        explanation = self.text(hpa(), workload(FULL, replicas=3))
+
+        for tool in ("kubectl", "Argo CD", "Helm 3", "Flux"):
+            assert tool in explanation
+
     @pytest.mark.parametrize("name", ["web; reboot", "$(id)", "{{ x }}", "a'b", 'a"b'])
     def test_a_name_that_a_shell_would_interpret_is_in_no_command(self, name: str) -> None:
         (found,) = lint(hpa(target={**TARGET, "name": name}), workload(FULL, name=name, labels={"a": "b"}, replicas=3))

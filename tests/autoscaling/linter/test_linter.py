@@ -126,6 +126,13 @@ METRICS = [
         ("warning", "never-up", "spec.metrics[0].resource.target.averageValue"),
         id="many cores, without a limit or a request",
     ),
+    # https://github.com/pegasystems/pega-helm-charts/issues/179: the request grew tenfold, the target stayed.
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=700)]),
+        workload({"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}),
+        ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="a target of seven times the request, with limits of two times the request",
+    ),
     pytest.param(
         hpa(metrics=[resource(averageUtilization=95)]),
         workload({"limits": {"cpu": "1"}}),
