@@ -25,8 +25,9 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
 
     Args:
         target: The manifest of its target; None if it is not known.
+        others: The other objects of the namespace.
     """
-    others = [other for other in others if _namespace(other) == _namespace(hpa)]
+    others = list(others)
     objects: dict[tuple[str, str, str, str], Manifest] = {}
     for other in others:
         # Of an object that is given twice the first counts, which is the nearest.
@@ -59,7 +60,7 @@ def _other_hpa(
         )
         return
     other_target = objects.get(_folded(scale_target_key(other)))
-    if target is not None and other_target is not None and _overlap(target, other_target):
+    if target is not None and other_target is not None and _overlap(dict(target), other_target):
         yield Finding(
             Code.OVERLAPPING_SELECTORS,
             Severity.ERROR,
@@ -185,13 +186,18 @@ def _namespace(manifest: Mapping[str, Any]) -> str:
     return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
 
 
-def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _overlap(one: Manifest, other: Manifest) -> bool:
     return _selects(one, other) or _selects(other, one)
 
 
-def _selects(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    selector, labels = selector_of(dict(one)), pod_labels(dict(other))
-    return selector is not None and labels is not None and selector.matches(labels)
+def _selects(one: Manifest, other: Manifest) -> bool:
+    labels = pod_labels(other)
+    # Most workloads differ in a label; to parse a selector takes much longer than to see that.
+    required = get_field(one, ("spec", "selector", "matchLabels"))
+    if labels is None or (isinstance(required, dict) and not required.items() <= labels.items()):
+        return False
+    selector = selector_of(one)
+    return selector is not None and selector.matches(labels)
 
 
 def selector_of(manifest: Manifest) -> LabelSelector | None:

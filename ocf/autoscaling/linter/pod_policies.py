@@ -31,6 +31,8 @@ def policy_findings(
         others: The other objects of the namespace.
     """
     for other in others:
+        if other.get("kind") not in {_VPA[1], _PDB[1]}:
+            continue
         kind = key_of(other).group_kind
         if kind == _VPA and _vpa_target(other) == scale_target_key(hpa).unversioned:
             yield from _vertical(hpa["spec"], pods, other)

@@ -27,7 +27,7 @@ _MOST: Final = 100
 
 def is_scaled_object(manifest: Manifest) -> bool:
     """Return whether an object is a ScaledObject of KEDA."""
-    return key_of(manifest).group_kind == ("keda.sh", "ScaledObject")
+    return manifest.get("kind") == "ScaledObject" and key_of(manifest).group == "keda.sh"
 
 
 def hpa_name_of(scaled_object: Manifest) -> str:

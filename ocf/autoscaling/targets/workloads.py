@@ -27,9 +27,11 @@ def pod_labels(manifest: Manifest) -> Mapping[str, str] | None:
 
 def referenced_workload(manifest: Manifest) -> ObjectKey | None:
     """Return the key of the workload whose pods an Argo Rollout runs (`workloadRef`); None without one."""
+    if manifest.get("kind") != "Rollout":
+        return None
     key = key_of(manifest)
     reference = get_field(manifest, ("spec", "workloadRef"))
-    if key.group_kind != ("argoproj.io", "Rollout") or not isinstance(reference, Mapping):
+    if key.group != "argoproj.io" or not isinstance(reference, Mapping):
         return None
     api_version, kind, name = (str(reference.get(field) or "") for field in ("apiVersion", "kind", "name"))
     return ObjectKey(api_version, kind, name, key.namespace)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +22,10 @@ __all__ = ["Neighbours", "Surroundings"]
 # A second file or folder with the same object of one of these kinds is one of another cluster.
 _TELLING: Final = frozenset(
     {"DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Rollout", "ScaledObject", "StatefulSet"}
+)
+# Kinds of which a repository has many, and that no autoscaler has to do with.
+_IRRELEVANT: Final = frozenset(
+    {"ConfigMap", "CustomResourceDefinition", "Ingress", "NetworkPolicy", "Role", "RoleBinding", "Secret", "Service"}
 )
 # Namespaces of unrelated examples: to have one of them in common means nothing.
 _ANYWHERE: Final = frozenset({"", "default"})
@@ -55,7 +60,7 @@ class Neighbours:
         for document in read:
             self._namespaces.setdefault(document.file, set()).update({_namespace(document.manifest or {})} - {""})
         for document in read:
-            if document.manifest is None:
+            if document.manifest is None or document.manifest.get("kind") in _IRRELEVANT:
                 continue
             self._by_namespace.setdefault(self._place(document), []).append(document)
             if document.manifest.get("kind") in _TELLING:
@@ -101,7 +106,12 @@ class Neighbours:
 
 
 def _parts(document: Document) -> tuple[str, ...]:
-    return PurePath(os.path.normpath(document.file)).parts
+    return _path_parts(document.file)
+
+
+@cache
+def _path_parts(file: str) -> tuple[str, ...]:
+    return PurePath(os.path.normpath(file)).parts
 
 
 def _shared(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int:
