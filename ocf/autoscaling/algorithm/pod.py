@@ -75,6 +75,8 @@ class Pod:
         containers: Its containers.
         init_containers: Its init containers, including sidecars.
         pod_level: Its pod-level resources; None without any.
+        owner: Its controller by `ownerReferences`, as `ReplicaSet/web-6d4f`; empty without one. The algorithm selects
+            by labels and does not look at it.
 
     Attributes:
         settled_since: Derived: `started` of a pod whose samples count once it is older than the initialization period,
@@ -92,6 +94,7 @@ class Pod:
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     pod_level: PodLevelResources | None = None
+    owner: str = ""
     settled_since: datetime | None = field(init=False, repr=False, compare=False)
     requests: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
@@ -143,7 +146,15 @@ class Pod:
             containers=tuple(map(_container, containers)),
             init_containers=tuple(map(_container, init_containers)),
             pod_level=_pod_level(spec),
+            owner=_owner(metadata.get("ownerReferences") or ()),
         )
+
+
+def _owner(references: Sequence[Manifest]) -> str:
+    for each in references:
+        if each.get("controller"):
+            return f"{each.get('kind') or ''}/{each.get('name') or ''}"
+    return ""
 
 
 def _sum_requests(containers: Sequence[Container]) -> Mapping[str, int]:

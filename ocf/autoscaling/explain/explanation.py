@@ -6,6 +6,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide
 from ocf.autoscaling.explain.formatting import clock
+from ocf.autoscaling.explain.later_changes import LaterLever, later_levers
 from ocf.autoscaling.explain.levers import Lever, levers
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
 from ocf.autoscaling.explain.stabilization_holds import Hold, PolicyAllowance, hold_of, policy_allowances
@@ -34,6 +35,7 @@ class Explanation:
             that is possible.
         thresholds: For each metric, the values at which the replicas change.
         levers: The fields of the spec with which the replicas would differ.
+        later_levers: The fields with which they would differ at a later sync, if no measurement changes.
         range: The range of possible results, if the history is not known. The other fields then describe the lower end.
         most: The explanation of the upper end of that range, if it differs.
     """
@@ -47,6 +49,7 @@ class Explanation:
     release: HoldRelease | None
     thresholds: tuple[MetricThresholds, ...]
     levers: tuple[Lever, ...] = ()
+    later_levers: tuple[LaterLever, ...] = ()
     range: DecisionRange | None = None
     most: "Explanation | None" = None
 
@@ -102,12 +105,16 @@ def explain(
         (33001, 4)
     """
     decision = decide(snapshot, history, settings=settings, now=now)
-    found = metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)
-    # After a rescale the next sync finds other replicas and other measurements, so nothing can be said about time
-    # alone.
-    release = None if decision.rescale else first_release(decision, settings)
     changes = tuple(levers(decision, (history,), settings=settings, now=now))
-    return _explain(decision, history, settings, tuple(found), release=release, changes=changes)
+    return replace(
+        explain_decision(decision, history, settings=settings),
+        # After a rescale the next sync finds other replicas and other measurements, so nothing can be said about time
+        # alone.
+        release=None if decision.rescale else first_release(decision, settings),
+        thresholds=tuple(metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)),
+        levers=changes,
+        later_levers=tuple(later_levers((decision,), changes, settings, elsewhere=False)),
+    )
 
 
 def explain_decision(decision: Decision, history: History, *, settings: Settings = _DEFAULTS) -> Explanation:
@@ -118,19 +125,6 @@ def explain_decision(decision: Decision, history: History, *, settings: Settings
         history: The history that it used.
         settings: The controller's settings.
     """
-    return _explain(decision, history, settings, (), release=None, changes=())
-
-
-def _explain(
-    decision: Decision,
-    history: History,
-    settings: Settings,
-    found: tuple[MetricThresholds, ...],
-    *,
-    release: HoldRelease | None,
-    changes: tuple[Lever, ...],
-    known: DecisionRange | None = None,
-) -> Explanation:
     autoscaler, current, now = decision.snapshot.autoscaler, decision.trace.current or 0, decision.trace.now
     return Explanation(
         decision=decision,
@@ -139,10 +133,8 @@ def _explain(
         hold=hold_of(decision, settings),
         scale_up_allowances=policy_allowances(autoscaler, current, history, up=True, now=now),
         scale_down_allowances=policy_allowances(autoscaler, current, history, up=False, now=now),
-        release=release,
-        thresholds=found,
-        levers=changes,
-        range=known,
+        release=None,
+        thresholds=(),
     )
 
 
@@ -170,7 +162,7 @@ def explain_unknown(
 
 
 def _changes(bound: Explanation) -> tuple[object, ...]:
-    return (bound.levers, *(each.ranges for each in bound.thresholds))
+    return (bound.levers, bound.later_levers, *(each.ranges for each in bound.thresholds))
 
 
 def _bound(
@@ -181,14 +173,15 @@ def _bound(
     thresholds = metric_thresholds(
         snapshot, histories, settings=settings, now=now, decision=decision, most=most, elsewhere=True
     )
-    return _explain(
-        decision,
-        history,
-        settings,
-        tuple(thresholds),
+    changes = tuple(levers(decision, histories, settings=settings, now=now, most=most))
+    same = [each for each in found.decisions if each.desired == decision.desired]
+    return replace(
+        explain_decision(decision, history, settings=settings),
         release=_latest(found, decision, settings),
-        changes=tuple(levers(decision, histories, settings=settings, now=now, most=most)),
-        known=found,
+        thresholds=tuple(thresholds),
+        levers=changes,
+        later_levers=tuple(later_levers(same, changes, settings, elsewhere=True)),
+        range=found,
     )
 
 

@@ -1,22 +1,53 @@
 """Text of amounts, numbers, durations and instants."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ocf.autoscaling.algorithm import Metric
+from ocf.autoscaling.algorithm import Metric, ScalingPolicy
 from ocf.objects import Quantity
 from ocf.objects.timestamps import Fraction, format_time
 
-__all__ = ["amount", "clock", "duration", "instant", "number"]
+__all__ = [
+    "amount",
+    "bounded_amount",
+    "clock",
+    "duration",
+    "instant",
+    "listed",
+    "number",
+    "percent",
+    "policy_text",
+    "replica_count",
+]
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
+_SHOWN: Final = 5
+_TENTH_OF_MEBIBYTE: Final = 2**20 * 100
+"""In thousandths of a byte."""
 
 
 def amount(milli: int, metric: Metric) -> str:
     """Return thousandths as a quantity, with binary suffixes for memory."""
-    binary = metric.name == "memory" and metric.type in {"Resource", "ContainerResource"}
-    return str(Quantity.from_milli(milli, binary=binary))
+    return str(Quantity.from_milli(milli, binary=_is_memory(metric)))
+
+
+def bounded_amount(milli: int, metric: Metric, *, up: bool = False) -> str:
+    """Return thousandths as a quantity; an amount of memory in tenths of a mebibyte at most.
+
+    Args:
+        up: Whether an amount between two tenths becomes the larger one, for a lower bound; otherwise the smaller one.
+    """
+    text = amount(milli, metric)
+    if text[-1:] not in "0123456789m" or not _is_memory(metric) or milli < _TENTH_OF_MEBIBYTE:
+        return text
+    tenths = -(-milli // _TENTH_OF_MEBIBYTE) if up else milli // _TENTH_OF_MEBIBYTE
+    return f"{tenths / 10:.10g}Mi"
+
+
+def _is_memory(metric: Metric) -> bool:
+    return metric.name == "memory" and metric.type in {"Resource", "ContainerResource"}
 
 
 def number(value: float) -> str:
@@ -27,6 +58,22 @@ def number(value: float) -> str:
         ('1.8', '1.235', '2')
     """
     return f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent.
+
+    Example:
+        >>> percent(0.9), percent(1.1)
+        ('90%', '110%')
+    """
+    return f"{share * 100:.4g}%"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def duration(period: timedelta) -> str:
@@ -43,6 +90,17 @@ def duration(period: timedelta) -> str:
     minutes, seconds = divmod(rest, _MINUTE)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count)
+
+
+def replica_count(count: int) -> str:
+    """Return a number of replicas as words."""
+    return f"{count} replica" if count == 1 else f"{count} replicas"
+
+
+def policy_text(policy: ScalingPolicy) -> str:
+    """Return what a policy allows, such as `2 pods in 1m`."""
+    unit = "%" if policy.type == "Percent" else " pods" if policy.value != 1 else " pod"
+    return f"{policy.value}{unit} in {duration(policy.period)}"
 
 
 def clock(at: datetime, now: datetime) -> str:

@@ -20,7 +20,7 @@ from ocf.autoscaling.explain.formatting import amount
 from ocf.autoscaling.explain.what_if import WhatIf
 from ocf.schema.metric_sources import RESOURCE_METRICS
 
-__all__ = ["Lever", "levers"]
+__all__ = ["Lever", "TriedLever", "levers", "tried_levers"]
 
 _INT32: Final = 2**31 - 1
 # The API server sets no limit for a target or the value of a policy; the search needs an end. 2**50 thousandths are a
@@ -33,6 +33,8 @@ _LONGEST_PERIOD: Final = 1800
 # A policy that removes more than all pods does not differ from one that removes all.
 _ALL_OF_IT: Final = 100
 _PERMILLE: Final = 1000
+_BYTES: Final = tuple(2**power * 1000 for power in (20, 10, 0))
+"""A mebibyte, a kibibyte and a byte in thousandths of a byte."""
 _CHOICES: Final = ("Max", "Min", "Disabled")
 
 
@@ -54,6 +56,19 @@ class Lever(NamedTuple):
     side: int
     replicas: int
     change: int
+
+
+class TriedLever(NamedTuple):
+    """A lever with the specs that it was found with.
+
+    Args:
+        changed: Autoscaler and settings with the value of the lever.
+        step_less: Those with the value next to it, on the side of the present one; None without an order.
+    """
+
+    lever: Lever
+    changed: tuple[Autoscaler, Settings]
+    step_less: tuple[Autoscaler, Settings] | None
 
 
 class _Field(NamedTuple):
@@ -92,6 +107,14 @@ def levers(
     Yields:
         At most two per field, one with larger and one with smaller values; none if the scale cannot be read.
     """
+    for each in tried_levers(decision, histories, settings=settings, now=now, most=most):
+        yield each.lever
+
+
+def tried_levers(
+    decision: Decision, histories: Sequence[History], *, settings: Settings, now: datetime, most: bool = False
+) -> Iterator[TriedLever]:
+    """Find the levers of `levers`, each with the specs that it was found with."""
     if decision.trace.current is None:
         return
     snapshot, present = decision.snapshot, decision.desired
@@ -110,10 +133,10 @@ def levers(
         for choice, changed in choices:
             replicas = result(changed)
             if choice != chosen and replicas != present:
-                yield Lever(path, chosen, choice, 0, replicas, replicas - present)
+                yield TriedLever(Lever(path, chosen, choice, 0, replicas, replicas - present), changed, None)
 
 
-def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int) -> Iterator[Lever]:
+def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int) -> Iterator[TriedLever]:
     for side, end in ((1, field.high), (-1, field.low)):
         if (end - field.value) * side <= 0 or (last := result(field.apply(end))) == present:
             continue
@@ -124,12 +147,13 @@ def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int]
 
         other = field.value + side * first_holding(1, abs(end - field.value), differs)
         replicas = result(field.apply(other))
-        yield Lever(field.path, field.text(field.value), field.text(other), side, replicas, replicas - present)
+        lever = Lever(field.path, field.text(field.value), field.text(other), side, replicas, replicas - present)
+        yield TriedLever(lever, field.apply(other), field.apply(other - side))
 
 
 def _nearest_in_parts(
     field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int
-) -> Iterator[Lever]:
+) -> Iterator[TriedLever]:
     """Find the nearest values with more and with fewer replicas; the result is monotone on both sides of the edge."""
 
     def sign(value: int) -> int:
@@ -152,7 +176,9 @@ def _nearest_in_parts(
                 value = first if sign(first) == wanted else first + side * distance(first, last, side, wanted)
                 replicas = result(field.apply(value))
                 order = side if all(each == wanted for each in later) else 0
-                yield Lever(field.path, field.text(field.value), field.text(value), order, replicas, replicas - present)
+                texts = field.text(field.value), field.text(value)
+                lever = Lever(field.path, *texts, order, replicas, replicas - present)
+                yield TriedLever(lever, field.apply(value), field.apply(value - side))
 
 
 def _parts(field: _Field, side: int) -> list[tuple[int, int]]:
@@ -204,11 +230,11 @@ def _target(autoscaler: Autoscaler, settings: Settings, position: int, metric: M
     # The target that the algorithm uses if the spec sets several: only an Object metric goes by its type.
     value_first = metric.type == "Object" and target.type == "Value"
     if target.average is not None and not value_first:
-        name, number, text = "average", target.average, lambda value: amount(value, metric)
+        name, number = "average", target.average
     elif target.utilization is not None and metric.type in RESOURCE_METRICS:
-        name, number, text = "utilization", target.utilization, str
+        name, number = "utilization", target.utilization
     elif target.value is not None:
-        name, number, text = "value", target.value, lambda value: amount(value, metric)
+        name, number = "value", target.value
     else:
         return
     key = {"average": "averageValue", "utilization": "averageUtilization", "value": "value"}[name]
@@ -221,7 +247,16 @@ def _target(autoscaler: Autoscaler, settings: Settings, position: int, metric: M
 
     highest = _INT32 if name == "utilization" else _HIGHEST_TARGET
     path = f"spec.metrics[{position}].{metric.source_field}.target.{key}"
-    yield _Field(path, number, 1, highest, apply, text)
+    # An amount of memory is written in the unit of the present one: a thousandth of a byte helps no reader.
+    unit = next((each for each in _BYTES if metric.name == "memory" and name == "average" and number % each == 0), 1)
+
+    def in_unit(value: int) -> tuple[Autoscaler, Settings]:
+        return apply(value * unit)
+
+    def written(value: int) -> str:
+        return str(value) if name == "utilization" else amount(value * unit, metric)
+
+    yield _Field(path, number // unit, 1, highest // unit, in_unit, written)
 
 
 def _with_rules(autoscaler: Autoscaler, settings: Settings, *, up: bool, **fields: Any) -> tuple[Autoscaler, Settings]:
@@ -240,7 +275,8 @@ def _default_behavior() -> Behavior:
 
 
 def _with_tolerance(autoscaler: Autoscaler, settings: Settings, value: int, *, up: bool) -> tuple[Autoscaler, Settings]:
-    return _with_rules(autoscaler, settings, up=up, tolerance=value / _PERMILLE)
+    # As the controller reads the quantity: 940m is 940 * 1e-3, which is not always 0.94.
+    return _with_rules(autoscaler, settings, up=up, tolerance=value * 1e-3)
 
 
 def _with_window(autoscaler: Autoscaler, settings: Settings, value: int, *, up: bool) -> tuple[Autoscaler, Settings]:

@@ -1,18 +1,19 @@
 """Text of one metric: its measurement, its target and its proposal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ocf.autoscaling.algorithm import Metric, Rule
+from ocf.autoscaling.algorithm import Metric, Pod, Rule, Unavailable
 from ocf.autoscaling.algorithm.metric_proposals import Failure, MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
-from ocf.autoscaling.explain.formatting import amount, number
+from ocf.autoscaling.explain.formatting import bounded_amount, clock, duration, listed, number
+from ocf.autoscaling.explain.next_syncs import expiry
+from ocf.autoscaling.explain.reasons import target_text
 
 __all__ = ["metric_lines"]
 
-_SHOWN: Final = 5
 _FULL: Final = 100
 
 
@@ -31,51 +32,87 @@ def _calculated(metric: Metric, result: Calculation, explanation: Explanation) -
     tolerated = explanation.decision.trace.tolerances
     low, high = number(1.0 - tolerated.down), number(1.0 + tolerated.up)
     yield _measured(metric, result)
-    yield f"Target {_target(metric)}: the ratio is {number(result.ratio)}; the tolerance is {low} to {high}."
+    yield from _series(metric, explanation)
+    yield f"Target {target_text(metric)}: the ratio is {number(result.ratio)}; the tolerance is {low} to {high}."
     if result.groups is not None:
-        yield from _pods(result)
+        yield from _pods(metric, result, explanation)
     if result.filled is not None:
         yield from _filled(metric, result)
-    yield _proposal(metric, result)
+    yield _proposal(metric, result, explanation.decision.trace.current)
 
 
 def _measured(metric: Metric, result: Calculation) -> str:
-    measured = amount(result.measured, metric)
+    measured = bounded_amount(result.measured, metric)
     if result.utilization is not None:
-        usage, requests = (amount(each or 0, metric) for each in (result.usage, result.requests))
+        usage, requests = (bounded_amount(each or 0, metric) for each in (result.usage, result.requests))
         return f"Measured {result.utilization}% of the requests: {usage} of {requests}, {measured} per pod."
     if result.usage is not None:
-        return f"Measured {measured} per pod, {amount(result.usage, metric)} in total."
+        return f"Measured {measured} per pod, {bounded_amount(result.usage, metric)} in total."
     per_replica = metric.target.average is not None and metric.type in {"Object", "External"}
     return f"Measured {measured} {'per replica' if per_replica and metric.target.type != 'Value' else 'in total'}."
 
 
-def _target(metric: Metric) -> str:
-    target = metric.target
-    if target.average is not None and (metric.type != "Object" or target.type == "AverageValue"):
-        return f"{amount(target.average, metric)} per pod"
-    if target.utilization is not None and metric.type in {"Resource", "ContainerResource"}:
-        return f"{target.utilization}%"
-    return f"{amount(target.value or 0, metric)} in total"
+def _series(metric: Metric, explanation: Explanation) -> Iterator[str]:
+    """Render the series that are added up, as a selector that matches too many is found by their number."""
+    snapshot = explanation.decision.snapshot
+    position = next(
+        (at for at, each in enumerate(snapshot.autoscaler.metrics) if each is metric), len(snapshot.metric_values)
+    )
+    values = snapshot.metric_values[position] if position < len(snapshot.metric_values) else ()
+    if metric.type != "External" or isinstance(values, Mapping | Unavailable):
+        return
+    if len(values) > 1:
+        parts = listed([bounded_amount(each, metric) for each in sorted(values, reverse=True)])
+        yield f"  The sum of {len(values)} series: {parts}."
+    if sum(values) < 0:
+        treated = (
+            "from Kubernetes 1.34 on the controller takes that for an overflow, so it wants the most"
+            if metric.target.average is not None and explanation.settings.features.negative_totals_overflow
+            else "it wants the fewest"
+        )
+        yield f"  The total is negative ({bounded_amount(sum(values), metric)}): {treated}."
 
 
-def _pods(result: Calculation) -> Iterator[str]:
+def _pods(metric: Metric, result: Calculation, explanation: Explanation) -> Iterator[str]:
     groups = result.groups
     if groups is None:
         return
     yield f"Pods: {groups.ready} ready and measured."
+    pods = {each.name: each for each in explanation.decision.snapshot.pods}
+    is_cpu = metric.name == "cpu" and metric.type in {"Resource", "ContainerResource"}
     for names, group in (
         (groups.unready, "unready (samples do not count)"),
         (groups.missing, "missing (no samples)"),
         (groups.ignored, "ignored (being deleted or failed)"),
     ):
         if names:
-            yield f"  {len(names)} {group}: {_listed(names)}"
+            states = (
+                _state(pods.get(name), explanation, is_young=is_cpu and names is groups.unready) for name in names
+            )
+            shown = [f"{name} ({state})" if state else name for name, state in zip(names, states, strict=True)]
+            yield f"  {len(names)} {group}: {listed(shown)}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+def _state(pod: Pod | None, explanation: Explanation, *, is_young: bool) -> str:
+    """Return why a pod does not count as an ordinary one.
+
+    Args:
+        is_young: Whether the sample of the pod may be left out because the pod is starting.
+    """
+    if pod is None or pod.deleted or pod.phase not in {"Running", ""}:
+        return "" if pod is None else "being deleted" if pod.deleted else pod.phase
+    now, settings = explanation.decision.trace.now, explanation.settings
+    is_ready = pod.ready is not None and pod.ready.status == "True"
+    if pod.started is None:
+        return "" if is_ready else "not ready"
+    age = now - pod.started
+    if is_ready and age >= settings.cpu_initialization_period:
+        return ""
+    started = f"started {duration(age)} ago"
+    if not is_young or not is_ready:
+        return started if is_ready else f"{started}, not ready"
+    counts = clock(expiry(pod.started, settings.cpu_initialization_period), now)
+    return f"{started}, its sample began before it was ready; counts from {counts} on at the latest"
 
 
 def _filled(metric: Metric, result: Calculation) -> Iterator[str]:
@@ -102,12 +139,17 @@ _PROPOSALS: Final = {
 }
 
 
-def _proposal(metric: Metric, result: Calculation) -> str:
-    return _PROPOSALS.get(result.rule, "That is within the tolerance, so it keeps {wanted}.").format(
+def _proposal(metric: Metric, result: Calculation, current: int | None) -> str:
+    within = "That is within the tolerance, so it keeps {wanted}."
+    if result.replicas != current and result.rule is Rule.WITHIN_TOLERANCE:
+        # GetExternalPerPodMetricReplicas returns status.replicas (kubernetes/kubernetes#138505).
+        within = "That is within the tolerance, so it takes the {wanted} replicas of the status, not the {current}."
+    return _PROPOSALS.get(result.rule, within).format(
+        current=current,
         ratio=number(result.ratio),
         filled=number(result.filled or 0),
         ready=result.ready if result.groups is None else result.groups.ready,
         counted=result.counted,
-        target=_target(metric),
+        target=target_text(metric),
         wanted=result.replicas,
     )

@@ -5,18 +5,19 @@ changes cannot be read from the history of this sync; the algorithm runs for the
 apart. Syncs between which nothing can change are left out: their recommendations equal that of the sync after them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Autoscaler, Decision, Scale, Settings, Snapshot, decide
-from ocf.autoscaling.algorithm.history import ZERO_TIME
+from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Scale, Settings, Snapshot, decide
+from ocf.autoscaling.algorithm.history import ZERO_TIME, window_start
 from ocf.autoscaling.algorithm.normalize import downscale_window
 
 __all__ = [
     "LATEST",
+    "RUN_OUT",
     "HoldRelease",
     "expiry",
     "first_release",
@@ -33,6 +34,9 @@ _SYNCS_OF_HORIZON: Final = 20
 _RESCALES_OF_HORIZON: Final = 100
 LATEST: Final = datetime.max.replace(tzinfo=UTC)
 """The latest instant there is."""
+
+RUN_OUT: Final = History(())
+"""The history once all windows and periods have passed."""
 
 
 class HoldRelease(NamedTuple):
@@ -99,7 +103,8 @@ def latest_release(
 def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterator[Decision]:
     """Yield the decisions of the syncs after this one, without those that cannot differ from the one before.
 
-    The target has the desired replicas when the next sync reads it; everything else stays as in the snapshot.
+    The target has the desired replicas when the next sync reads it; everything else stays as in the snapshot. A pod is
+    measured again with the same value, so that the sample of a pod that was starting counts as soon as it would.
 
     Args:
         decision: The decision of this sync.
@@ -115,8 +120,9 @@ def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterat
     horizon = expiry(start, length)
     at = expiry(start, period)
     state: tuple[int | None, int] = (None, decision.desired)
+    young = _has_young_pods(then, settings, start)
     while at <= horizon:
-        decision = _following(decision, then, settings, at)
+        decision = _following(decision, _resampled(then, at - start) if young else then, settings, at)
         yield decision
         if decision.rescale and rescales < _RESCALES_OF_HORIZON:
             rescales += 1
@@ -124,7 +130,7 @@ def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterat
         before, state = state, (_wanted(decision), decision.desired)
         following = expiry(at, period)
         if state == before:
-            end = min(_ends(decision, settings, at), default=None)
+            end = min(chain(_ends(decision, settings, at), _settled(then, start, at) if young else ()), default=None)
             if end is None:
                 return
             # The sync before a change matters as well: its recommendation is the youngest one of its number.
@@ -141,6 +147,35 @@ def _following(before: Decision, then: Snapshot, settings: Settings, at: datetim
         # Pods that are just starting or ending stay as many: only the rescale itself changes the observed replicas.
         scale = Scale(before.desired, scale.observed + before.desired - scale.replicas, scale.selector)
     return decide(replace(then, scale=scale, status=before.status), before.history, settings=settings, now=at)
+
+
+def _has_young_pods(snapshot: Snapshot, settings: Settings, now: datetime) -> bool:
+    """Return whether the age of a sample can matter: only that of a pod within its initialization period does."""
+    start = window_start(now, settings.cpu_initialization_period)
+    return any(each.started is not None and each.started > start for each in snapshot.pods)
+
+
+def _resampled(snapshot: Snapshot, elapsed: timedelta) -> Snapshot:
+    """Return a snapshot in which each pod has been measured again, with the same value."""
+    values = [
+        {name: sample._replace(at=expiry(sample.at, elapsed)) for name, sample in each.items()}
+        if isinstance(each, Mapping)
+        else each
+        for each in snapshot.metric_values
+    ]
+    return replace(snapshot, metric_values=values)
+
+
+def _settled(snapshot: Snapshot, start: datetime, now: datetime) -> Iterator[datetime]:
+    """Yield the instants from which on the window of a sample begins after its pod became ready."""
+    ready = {each.name: each.ready.since for each in snapshot.pods if each.ready is not None and each.ready.since}
+    for values in snapshot.metric_values:
+        if isinstance(values, Mapping):
+            for name, sample in values.items():
+                if name in ready:
+                    end = expiry(start, ready[name] + sample.window - sample.at)
+                    if end > now:
+                        yield end
 
 
 def _wanted(decision: Decision) -> int | None:

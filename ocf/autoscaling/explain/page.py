@@ -21,8 +21,8 @@ from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines
 __all__ = ["to_html"]
 
 _INDENT: Final = "  "
-# The second line is the reason.
-_REASON: Final = ".card p:nth-child(2){font-weight:600}\n"
+# The first line is the cause.
+_REASON: Final = ".card p:first-child{font-weight:600}\n"
 _COLUMNS: Final = re.compile(r" {2,}")
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from ocf.autoscaling.algorithm import Limit
 from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.explanation import Explanation
-from ocf.autoscaling.explain.formatting import clock, duration
+from ocf.autoscaling.explain.formatting import clock, policy_text
 from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance
 
 __all__ = ["policy_lines"]
@@ -41,9 +41,9 @@ def _direction(explanation: Explanation, *, up: bool) -> Iterator[str]:
         changed = _unknown_change(allowance, explanation)
         if changed is not None:
             at = clock(changed, explanation.decision.trace.now)
-            yield f"  {_policy(allowance)}: not known: the size of the last change, at {at}, is not known."
+            yield f"  {policy_text(allowance.policy)}: not known: the size of the last change, at {at}, is not known."
             continue
-        yield f"  {_policy(allowance)}: {_state(allowance, up=up)}"
+        yield f"  {policy_text(allowance.policy)}: {_state(allowance, up=up)}"
         yield from _later(allowance, explanation, up=up)
 
 
@@ -52,12 +52,6 @@ def _unknown_change(allowance: PolicyAllowance, explanation: Explanation) -> dat
     changed = None if explanation.range is None else explanation.range.changed
     start = window_start(explanation.decision.trace.now, allowance.policy.period)
     return changed if changed is not None and changed > start else None
-
-
-def _policy(allowance: PolicyAllowance) -> str:
-    policy = allowance.policy
-    unit = "%" if policy.type == "Percent" else " pods" if policy.value != 1 else " pod"
-    return f"{policy.value}{unit} in {duration(policy.period)}"
 
 
 def _state(allowance: PolicyAllowance, *, up: bool) -> str:

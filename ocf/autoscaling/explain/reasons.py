@@ -1,38 +1,40 @@
-"""The reason of a decision in one clause: the rule that decided, with the metrics and pods that it is about."""
+"""The cause of a decision as a clause for readers who do not know the algorithm: values, targets, fields and times."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from ocf.autoscaling.algorithm import Decision, Rule
-from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure
+from ocf.autoscaling.algorithm import Decision, History, Limit, Metric, Rule, Settings
+from ocf.autoscaling.algorithm.metric_proposals import Failure, MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
+from ocf.autoscaling.explain.formatting import (
+    amount,
+    bounded_amount,
+    clock,
+    duration,
+    listed,
+    number,
+    percent,
+    policy_text,
+    replica_count,
+)
+from ocf.autoscaling.explain.next_syncs import windows
+from ocf.autoscaling.explain.selected_pods import OddPods, odd_pods
+from ocf.autoscaling.explain.stabilization_holds import Hold
 
-__all__ = ["reason_of"]
+__all__ = ["measured_clause", "odd_clause", "reason_of", "target_text"]
 
-_TEXT: Final = {
-    Rule.UNREADABLE: "the scale of the target cannot be read, so nothing is changed",
-    Rule.DISABLED: "autoscaling is disabled, as the target has 0 replicas and this controller did not scale it there",
-    Rule.ABOVE_MAXIMUM: "there are more replicas than maxReplicas, so metrics are not evaluated",
-    Rule.BELOW_MINIMUM: "there are fewer replicas than minReplicas, so metrics are not evaluated",
-    Rule.WITHIN_TOLERANCE: "the metric is within the tolerance of its target",
-    Rule.READY_PODS: "the metric decides: its ratio times the ready pods",
-    Rule.FROM_ZERO: "the metric decides: its ratio, scaling from zero",
-    Rule.TOTAL: "the metric decides: its total divided by its target",
-    Rule.FILLED_WITHIN_TOLERANCE: "with values assumed for {pods}, the metric is within the tolerance",
-    Rule.FILLED_TURNED_RATIO: "values assumed for {pods} reverse the ratio, so nothing is changed",
-    Rule.FILLED_TURNED_COUNT: "values assumed for {pods} reverse the change, so nothing is changed",
-    Rule.FILLED: "the metric decides, with values assumed for {pods}",
-    Rule.SCALE_UP_STABILIZED: "a lower recommendation in the scale-up window holds it",
-    Rule.SCALE_DOWN_STABILIZED: "a higher recommendation in the scale-down window holds it",
-    Rule.WITHIN_RANGE: "no limit applies",
-    Rule.TOO_FEW: "minReplicas allows no fewer",
-    Rule.TOO_MANY: "maxReplicas allows no more",
-    Rule.SCALE_UP_LIMIT: "the scale-up rate limit applies",
-    Rule.SCALE_DOWN_LIMIT: "the scale-down rate limit applies",
-}
+_STABILIZED: Final = (Rule.SCALE_UP_STABILIZED, Rule.SCALE_DOWN_STABILIZED)
+_FILLED: Final = (Rule.FILLED, Rule.FILLED_WITHIN_TOLERANCE, Rule.FILLED_TURNED_RATIO, Rule.FILLED_TURNED_COUNT)
 
 
-def reason_of(decision: Decision) -> str:
-    """Return the reason of a decision.
+def reason_of(decision: Decision, settings: Settings, *, hold: Hold | None = None, assumed: bool = False) -> str:
+    """Return the cause of a decision.
+
+    Args:
+        decision: The decision.
+        settings: The settings that it was made with.
+        hold: The recommendation that holds the replicas.
+        assumed: Whether that recommendation is assumed, not known.
 
     Returns:
         A clause without capital letter and full stop.
@@ -41,34 +43,216 @@ def reason_of(decision: Decision) -> str:
         >>> from datetime import UTC, datetime
         >>> from ocf.autoscaling.algorithm import Autoscaler, Scale, Snapshot, decide
         >>> seen = Snapshot(autoscaler=Autoscaler(name="web", maximum=9), scale=Scale(11, 11, "app=web"))
-        >>> reason_of(decide(seen, now=datetime(2026, 1, 31, tzinfo=UTC)))
-        'there are more replicas than maxReplicas, so metrics are not evaluated'
+        >>> reason_of(decide(seen, now=datetime(2026, 1, 31, tzinfo=UTC)), Settings())
+        'the target has 11 replicas, more than maxReplicas (9), and is first brought into range'
     """
     trace = decision.trace
-    if trace.decided_by is Rule.FAILED:
-        return _failed(trace.combination)
-    chosen = None if trace.chosen is None else trace.chosen.result
-    pods = _assumed(chosen) if isinstance(chosen, Calculation) else ""
-    return _TEXT[trace.decided_by].format(pods=pods)
+    rule = trace.decided_by
+    if rule in _EARLY:
+        return _EARLY[rule].format(
+            problem=trace.problem,
+            replicas=replica_count(trace.current or 0),
+            minimum=trace.minimum,
+            maximum=trace.maximum,
+        )
+    if rule is Rule.FAILED or trace.chosen is None or not isinstance(trace.chosen.result, Calculation):
+        return _failed(decision)
+    metric = _metric_clause(decision, trace.chosen, trace.chosen.result)
+    if rule in _STABILIZED:
+        return f"{_held(decision, settings, hold, assumed=assumed)}; {metric}"
+    limit = _limited(decision, settings)
+    return metric if limit is None else f"{limit}; {metric}"
 
 
-def _failed(found: Combination | None) -> str:
+_EARLY: Final = {
+    Rule.UNREADABLE: "the scale of the target cannot be read, so nothing is changed: {problem}",
+    Rule.DISABLED: "the target has 0 replicas, which switches autoscaling off, and this controller did not scale it"
+    " there",
+    Rule.ABOVE_MAXIMUM: "the target has {replicas}, more than maxReplicas ({maximum}), and is first brought into range",
+    Rule.BELOW_MINIMUM: "the target has {replicas}, fewer than minReplicas ({minimum}), and is first brought"
+    " into range",
+}
+
+
+def odd_clause(decision: Decision, history: History, settings: Settings) -> str:
+    """Return the clause about pods that change the proposal although they are not the target's; empty without any."""
+    found = next((each for each in odd_pods(decision, history, settings) if each.matters), None)
+    return "" if found is None else odd_text(found)
+
+
+def odd_text(found: OddPods) -> str:
+    """Return the clause about pods, with what they change."""
+    if found.without is None:
+        return found.text
+    them = "it" if len(found.pods) == 1 else "them"
+    if found.wanted is None:
+        return f"{found.text}; with {them} the metrics fail, and without {them} {found.without} would be wanted"
+    return f"{found.text}; without {them} {found.without} would be wanted instead of {found.wanted}"
+
+
+def _failed(decision: Decision) -> str:
+    trace = decision.trace
+    found = trace.combination
     if found is None:
-        return "the pods that count are not known, so nothing is changed"
-    failed = [each.metric.name or each.metric.type for each in found.outcomes if isinstance(each.result, Failure)]
+        return f"the pods that count are not known, so nothing is changed: {trace.problem}"
+    failed = [each for each in found.outcomes if isinstance(each.result, Failure)]
     if not failed:
         return "there is no metric, so nothing is changed"
-    names = ", ".join(dict.fromkeys(failed))
+    problems = "; ".join(
+        dict.fromkeys(
+            f"{each.metric.name or each.metric.type}: {each.result.message}"
+            for each in failed
+            if isinstance(each.result, Failure)
+        )
+    )
     if len(failed) == len(found.outcomes):
-        return f"no metric gave a proposal ({names}), so nothing is changed"
-    return f"{names} failed, and on incomplete knowledge nothing is scaled down"
+        return f"no metric could be evaluated, so nothing is changed: {problems}"
+    others = (each for each in found.outcomes if isinstance(each.result, Calculation))
+    wanted = max((each.result.replicas for each in others if isinstance(each.result, Calculation)), default=0)
+    return f"one of the metrics failed, and without all of them nothing is scaled down to {wanted}: {problems}"
 
 
-def _assumed(result: Calculation) -> str:
-    """Return the pods whose values are assumed: a pod that is not ready may well be measured."""
+def _held(decision: Decision, settings: Settings, hold: Hold | None, *, assumed: bool) -> str:
+    step, trace = decision.trace.stabilization, decision.trace
+    down, up = windows(decision.snapshot.autoscaler, settings)
+    is_down = trace.decided_by is Rule.SCALE_DOWN_STABILIZED
+    side, window = ("down", down) if is_down else ("up", up)
+    wanted = 0 if step is None else step.wanted
+    name = f"the scale-{side} window of {duration(window)}"
+    if hold is None:
+        return f"a recommendation in {name} keeps {trace.desired}, while {wanted} are wanted now"
+    at, until = clock(hold.recommendation.at, trace.now), clock(hold.until, trace.now)
+    count = hold.recommendation.replicas
+    if assumed:
+        return (
+            f"{count} may have been recommended until {at}, and {name} keeps that until {until} at the latest, while"
+            f" {wanted} {_are(wanted)} wanted now"
+        )
+    if hold.recommendation.at == trace.now:
+        return f"a controller that has just started keeps the present size for {name}, until {until}"
+    return (
+        f"{count} {_were(count)} recommended at {at}, and {name} keeps that until {until}, while {wanted}"
+        f" {_are(wanted)} wanted now"
+    )
+
+
+def _limited(decision: Decision, settings: Settings) -> str | None:
+    trace = decision.trace
+    limit = trace.limit
+    if trace.raised_to_minimum:
+        return f"a workload that comes from zero gets at least minReplicas ({trace.minimum})"
+    if limit is None or limit.replicas == limit.wanted:
+        return None
+    wanted = f"{limit.wanted} {_are(limit.wanted)} wanted"
+    if limit.rule in _BOUNDS:
+        return f"{_BOUNDS[limit.rule].format(minimum=trace.minimum, maximum=trace.maximum)}, and {wanted}"
+    return f"{_rate(decision, limit, settings)}, and {wanted}"
+
+
+_BOUNDS: Final = {Rule.TOO_MANY: "maxReplicas is {maximum}", Rule.TOO_FEW: "minReplicas is {minimum}"}
+
+
+def _rate(decision: Decision, limit: Limit, settings: Settings) -> str:
+    behavior, up = decision.snapshot.autoscaler.behavior, limit.rule is Rule.SCALE_UP_LIMIT
+    if behavior is None:
+        factor, least = settings.scale_up_limit_factor, settings.scale_up_limit_minimum
+        most = f"{factor:g} times the replicas, or to {least:g}"
+        return f"without a behavior one sync scales up to {most}, here {limit.replicas}"
+    rules, field = (behavior.up, "scaleUp") if up else (behavior.down, "scaleDown")
+    if rules.select == "Disabled":
+        return f"behavior.{field}.selectPolicy is Disabled"
+    policies = " and ".join(policy_text(each) for each in rules.policies)
+    return f"the policies of behavior.{field} ({policies}) allow {limit.replicas} now"
+
+
+def _metric_clause(decision: Decision, outcome: MetricOutcome, result: Calculation) -> str:
+    several = len(decision.snapshot.autoscaler.metrics) > 1
+    lead = "of the metrics, " if several else ""
+    most = " wants the most" if several else ""
+    return f"{lead}{measured_clause(outcome.metric, result)}{most and ' and' + most}{_calculated(decision, result)}"
+
+
+def measured_clause(metric: Metric, result: Calculation) -> str:
+    """Return the measured value and the target of a metric, as a clause."""
+    subject = f"{metric.name} of container {metric.container}" if metric.container else metric.name
+    if result.utilization is not None:
+        return f"{subject} is at {result.utilization}% of the requests, target {target_text(metric)}"
+    if result.usage is not None:
+        return f"{subject} is at {bounded_amount(result.measured, metric)} per pod, target {target_text(metric)}"
+    per_pod = metric.target.average is not None and (metric.type != "Object" or metric.target.type == "AverageValue")
+    unit = " per replica" if per_pod else " in total"
+    return f"{subject} is at {bounded_amount(result.measured, metric)}{unit}, target {target_text(metric)}"
+
+
+def target_text(metric: Metric) -> str:
+    """Return the target of a metric with its unit."""
+    target = metric.target
+    if target.average is not None and (metric.type != "Object" or target.type == "AverageValue"):
+        return f"{amount(target.average, metric)} per pod"
+    if target.utilization is not None and metric.type in {"Resource", "ContainerResource"}:
+        return f"{target.utilization}%"
+    return f"{amount(target.value or 0, metric)} in total"
+
+
+def _calculated(decision: Decision, result: Calculation) -> str:
+    tolerances = decision.trace.tolerances
+    current = decision.trace.current or 0
+    if result.rule is Rule.WITHIN_TOLERANCE:
+        within = f"{percent(1.0 - tolerances.down)} to {percent(1.0 + tolerances.up)} of the target"
+        # GetExternalPerPodMetricReplicas returns status.replicas (kubernetes/kubernetes#138505).
+        observed = f"the {result.replicas} replicas of the status, not the {current} of the spec"
+        taken = f": a target per pod then takes {observed}" if result.replicas != current else ""
+        return f", which is within the tolerance ({within}){taken}"
+    if result.rule in _FILLED:
+        return f", {_filled(decision, result)}"
+    if result.rule is Rule.TOTAL:
+        return f": the total divided by the target, rounded up, is {result.replicas}"
+    if result.rule is Rule.FROM_ZERO:
+        return f": coming from 0 replicas, the ratio rounded up is {result.replicas}"
+    ready = (result.ready or 0) if result.groups is None else result.groups.ready
+    product = number(result.ratio * ready)
+    pods = "ready pod" if ready == 1 else "ready pods"
+    rounded = "" if product == str(result.replicas) else f", rounded up to {result.replicas}"
+    return f": {number(result.ratio)} times {ready} {pods} is {product}{rounded}"
+
+
+def _filled(decision: Decision, result: Calculation) -> str:
     groups = result.groups
-    if groups is None:
-        return ""
-    missing = "pods without a sample" if groups.missing else ""
-    unready = "pods that are not ready" if groups.unready and result.ratio > 1.0 else ""
-    return " and ".join(each for each in (missing, unready) if each)
+    missing = () if groups is None else groups.missing
+    unready = groups.unready if groups is not None and result.ratio > 1.0 else ()
+    clauses = [
+        f"{len(names)} {'pod' if len(names) == 1 else 'pods'} {what} ({_phased(decision, names)})"
+        for names, what in (
+            (missing, "without a sample"),
+            (unready, "that is not ready" if len(unready) == 1 else "that are not ready"),
+        )
+        if names
+    ]
+    if result.ratio > 1.0:
+        assumed = "as using nothing"
+    else:
+        assumed = "as using all of their requests" if result.utilization is not None else "as exactly at the target"
+    counts = "counts" if len(missing) + len(unready) == 1 else "count"
+    counted = f"but {' and '.join(clauses)} {counts} {assumed}"
+    filled = number(result.filled or 0.0)
+    if result.rule is Rule.FILLED:
+        return f"{counted}: {filled} times {result.counted} pods, rounded up, is {result.replicas}"
+    if result.rule is Rule.FILLED_WITHIN_TOLERANCE:
+        return f"{counted}, and the ratio of {filled} over all {result.counted} is within the tolerance"
+    what = "the ratio" if result.rule is Rule.FILLED_TURNED_RATIO else "the change"
+    return f"{counted}, and that reverses {what}, so nothing is changed"
+
+
+def _phased(decision: Decision, names: Sequence[str]) -> str:
+    """Return the names of pods, with the phase of those that do not run."""
+    phases = {each.name: each.phase for each in decision.snapshot.pods}
+    running = {"Running", ""}
+    return listed([name if phases.get(name, "") in running else f"{name}, {phases[name]}" for name in names])
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -10,14 +10,20 @@ from typing import NamedTuple
 from ocf.autoscaling.algorithm import Limit, Stabilization
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
-from ocf.autoscaling.explain.formatting import clock, duration
+from ocf.autoscaling.explain.formatting import clock, duration, replica_count
 from ocf.autoscaling.explain.metric_text import metric_lines
 from ocf.autoscaling.explain.policy_text import policy_lines
-from ocf.autoscaling.explain.reasons import reason_of
+from ocf.autoscaling.explain.reasons import odd_clause, reason_of
 from ocf.autoscaling.explain.stabilization_holds import Hold
-from ocf.autoscaling.explain.threshold_text import lever_lines, required_changes, threshold_lines
+from ocf.autoscaling.explain.threshold_text import (
+    later_lever_lines,
+    lever_lines,
+    required_changes,
+    threshold_lines,
+    way_lines,
+)
 
-__all__ = ["Section", "render", "render_steps"]
+__all__ = ["Section", "cause_of", "render", "render_steps"]
 
 
 class Section(NamedTuple):
@@ -36,7 +42,7 @@ def render(explanation: Explanation) -> Iterator[Section]:
     Yields:
         The sections in the order of the algorithm, without empty ones.
     """
-    yield Section(_title(explanation), tuple(_result(explanation)))
+    yield Section(_title(explanation), (*_result(explanation), *way_lines(explanation)))
     if explanation.range is not None and explanation.range.unknown:
         yield Section("What is not known", tuple(_unknown(explanation)))
     yield from _steps(explanation)
@@ -81,6 +87,9 @@ def _changes(explanation: Explanation, title: str) -> Iterator[Section]:
         yield Section(f"What would have to change to scale{title}", tuple(lines or required_changes(explanation)))
     if explanation.levers:
         yield Section(f"Fields with another result{title}", tuple(lever_lines(explanation.levers)))
+    if explanation.later_levers:
+        later = "Fields with another result later, if no measurement changes"
+        yield Section(f"{later}{title}", tuple(later_lever_lines(explanation)))
 
 
 def _bounds(explanation: Explanation, *, apart: bool) -> Iterator[tuple[Explanation, str]]:
@@ -102,25 +111,37 @@ def _title(explanation: Explanation) -> str:
 def _result(explanation: Explanation) -> Iterator[str]:
     trace = explanation.decision.trace
     allowed = f"allowed are {trace.minimum} to {trace.maximum}"
-    current = "The replicas are not known" if trace.current is None else f"{_replicas(trace.current)} now"
-    yield f"{current}; {allowed}."
+    current = "The replicas are not known" if trace.current is None else f"{replica_count(trace.current)} now"
     if explanation.most is not None and not explanation.exact:
         most = explanation.most.decision.trace
-        yield f"Between {trace.desired} and {_replicas(most.desired)} next, depending on what is not known."
-        yield f"  {trace.desired}: {reason_of(explanation.decision)} [{trace.decided_by}]."
-        yield f"  {most.desired}: {reason_of(explanation.most.decision)} [{most.decided_by}]."
+        between = f"Between {trace.desired} and {replica_count(most.desired)} next"
+        yield f"{between}, as the controller's memory is not known: {cause_of(explanation)} [{trace.decided_by}]."
+        yield f"  {most.desired}: {cause_of(explanation.most)} [{most.decided_by}]."
+        yield f"{current}; {allowed}."
         return
     if trace.current is None:
         following = "Nothing is changed"
     elif trace.desired == trace.current:
-        following = f"{_replicas(trace.desired)} next, no change"
+        following = f"{replica_count(trace.desired)} next, no change"
     else:
-        following = f"{_replicas(trace.desired)} next"
-    yield f"{following}: {reason_of(explanation.decision)} [{trace.decided_by}]."
+        following = f"{replica_count(trace.desired)} next"
+    cause, reason = cause_of(explanation), _reason(explanation)
+    yield f"{following}: {cause} [{trace.decided_by}]."
+    if reason != cause:
+        yield f"  As they are counted: {reason}."
+    yield f"{current}; {allowed}."
 
 
-def _replicas(count: int) -> str:
-    return f"{count} replica" if count == 1 else f"{count} replicas"
+def cause_of(explanation: Explanation) -> str:
+    """Return the cause of the decision as a clause: pods of others if they change it, otherwise the rule."""
+    odd = odd_clause(explanation.decision, explanation.history, explanation.settings)
+    return odd or _reason(explanation)
+
+
+def _reason(explanation: Explanation) -> str:
+    decision, hold = explanation.decision, explanation.hold
+    assumed = hold is not None and explanation.is_assumed(hold.recommendation.at)
+    return reason_of(decision, explanation.settings, hold=hold, assumed=assumed)
 
 
 def _unknown(explanation: Explanation) -> Iterator[str]:
@@ -207,6 +228,6 @@ def _release(explanation: Explanation) -> Iterator[str]:
     release = explanation.release
     if release is not None:
         yield (
-            f"Only time: if no measurement changes, {_replicas(release.replicas)} result at"
+            f"Only time: if no measurement changes, {replica_count(release.replicas)} result at"
             f" {explanation.named(release.at)}."
         )

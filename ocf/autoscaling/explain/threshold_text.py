@@ -7,11 +7,20 @@ from typing import Final
 from ocf.autoscaling.algorithm import Decision, Metric, Rule
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
-from ocf.autoscaling.explain.formatting import amount
+from ocf.autoscaling.explain.formatting import amount, bounded_amount
 from ocf.autoscaling.explain.levers import Lever
-from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange
+from ocf.autoscaling.explain.next_syncs import HoldRelease
+from ocf.autoscaling.explain.thresholds import Change, LaterChange, MetricThresholds, ValueRange
 
-__all__ = ["blocker_text", "lever_lines", "required_changes", "threshold_lines"]
+__all__ = [
+    "blocker_text",
+    "later_lever_lines",
+    "lever_lines",
+    "release_text",
+    "required_changes",
+    "threshold_lines",
+    "way_lines",
+]
 
 _FULL: Final = 100
 _BLOCKER_TEXT: Final = {
@@ -54,12 +63,22 @@ def threshold_lines(thresholds: MetricThresholds, explanation: Explanation) -> I
         (_values(each, thresholds, metric), _consequence(each), _contains(each, thresholds.total))
         for each in thresholds.ranges
     ]
+    if thresholds.total < 0:
+        # The ranges begin with 0; what a negative total does depends on the release.
+        replicas, present = explanation.decision.desired, explanation.decision.trace.current or 0
+        negative = ValueRange(thresholds.total, -1, _sign(replicas - present), replicas, replicas)
+        rows.insert(0, (amount(thresholds.total, metric), _consequence(negative), True))
     width = max(len(values) for values, _, _ in rows)
     for values, consequence, here in rows:
         yield f"  {'>' if here else ' '} {values.ljust(width)}  {consequence}"
-    for blocker, direction in ((thresholds.cannot_grow, "more"), (thresholds.cannot_shrink, "fewer")):
+    for blocker, later, direction in (
+        (thresholds.cannot_grow, thresholds.grows_later, "more"),
+        (thresholds.cannot_shrink, thresholds.shrinks_later, "fewer"),
+    ):
         if blocker is not None:
-            yield f"    no value gives {direction}: {_blocked_by(blocker, thresholds, explanation)}"
+            yield f"    no value gives {direction} now: {blocker_text(blocker.decision, thresholds)}"
+        if later is not None:
+            yield f"    {_later(later, thresholds, metric)}: {direction}, {release_text(later.release, explanation)}"
 
 
 def required_changes(explanation: Explanation) -> Iterator[str]:
@@ -90,22 +109,91 @@ def lever_lines(found: Iterable[Lever]) -> Iterator[str]:
             yield f"  {value}: {'more' if each.change > 0 else 'fewer'}, {each.replicas}"
 
 
-def _value(total: int, thresholds: MetricThresholds, metric: Metric) -> str:
-    """Render a total, with its share per pod and of the requests."""
-    written = amount(total, metric)
+def later_lever_lines(explanation: Explanation) -> Iterator[str]:
+    """Render fields with which the number of replicas would differ at a later sync."""
+    for (field, present), several in groupby(
+        explanation.later_levers, key=lambda each: (each.lever.field, each.lever.present)
+    ):
+        yield f"{field}, now {present}:"
+        for lever, release in several:
+            value = _SIDES[lever.side].format(value=lever.value)
+            side = "more" if lever.change > 0 else "fewer"
+            yield f"  {value}: {side}, {release_text(release, explanation)}"
+
+
+def way_lines(explanation: Explanation) -> Iterator[str]:
+    """Render the nearest ways to fewer and to more replicas: by time, by the deciding metric, and by a field."""
+    for direction, word in ((-1, "Fewer"), (1, "More")):
+        # Of a range, the end for which the direction is harder, so that the way holds for both.
+        bound = explanation.most or explanation if direction < 0 else explanation
+        found = list(_ways(bound, direction))
+        if found:
+            yield f"{word}: {'; or '.join(found)}."
+
+
+def _ways(explanation: Explanation, direction: int) -> Iterator[str]:
+    trace, release = explanation.decision.trace, explanation.release
+    if release is not None and (release.replicas - (trace.current or 0)) * direction > 0:
+        yield f"if no measurement changes, {release_text(release, explanation)}"
+    chosen = None if trace.combination is None else trace.combination.chosen
+    for each in explanation.thresholds:
+        if each.position == chosen:
+            yield from _metric_way(each, explanation, direction)
+    # Of a range, the result of this end may itself be another number than the present one.
+    base = trace.desired if explanation.exact else trace.current or 0
+    now = [
+        each for each in explanation.levers if each.change * direction > 0 and (each.replicas - base) * direction > 0
+    ]
+    later = [each for each in explanation.later_levers if each.lever.change * direction > 0]
+    best = min((*now, *(each.lever for each in later)), key=lambda each: _is_bound(each.field), default=None)
+    if best is not None:
+        at = next((each.release for each in later if each.lever is best), None)
+        result = f"{best.replicas} now" if at is None else release_text(at, explanation)
+        value = _SIDES[best.side].format(value=best.value)
+        yield f"{best.field} {value} (now {best.present}): {result}"
+
+
+def _metric_way(thresholds: MetricThresholds, explanation: Explanation, direction: int) -> Iterator[str]:
+    metric = explanation.decision.snapshot.autoscaler.metrics[thresholds.position]
+    subject = f"{metric.name} of container {metric.container}" if metric.container else metric.name
+    values = thresholds.more if direction > 0 else thresholds.fewer
+    later = thresholds.grows_later if direction > 0 else thresholds.shrinks_later
+    if values is not None and not values.low <= thresholds.total <= values.high:
+        above = values.low > thresholds.total
+        value, replicas = (values.low, values.first) if above else (values.high, values.last)
+        limit = f"{'from' if above else 'up to'} {_value(value, thresholds, metric, up=above)}"
+        yield f"{subject} {limit}: {replicas} now"
+    elif later is not None and later.side:
+        yield f"{subject} {_later(later, thresholds, metric)}: {release_text(later.release, explanation)}"
+
+
+def _is_bound(field: str) -> bool:
+    """Return whether a field is a limit: a reader asks for the target or the policy first."""
+    return field in {"spec.minReplicas", "spec.maxReplicas"}
+
+
+def _value(total: int, thresholds: MetricThresholds, metric: Metric, *, up: bool = False) -> str:
+    """Render a total, with its share per pod and of the requests.
+
+    Args:
+        up: Whether it is a lower bound, so that rounding makes it larger.
+    """
+    written = bounded_amount(total, metric, up=up)
     notes = []
     if len(thresholds.pods) > 1:
-        notes.append(f"{amount(total // len(thresholds.pods), metric)} per pod")
+        notes.append(f"{bounded_amount(total // len(thresholds.pods), metric, up=up)} per pod")
     if thresholds.requests:
         notes.append(f"{total * _FULL // thresholds.requests}%")
     return f"{written} ({', '.join(notes)})" if notes else written
 
 
 def _values(values: ValueRange, thresholds: MetricThresholds, metric: Metric) -> str:
-    low, high = (_value(total, thresholds, metric) for total in (values.low, values.high))
+    low, high = _value(values.low, thresholds, metric, up=True), _value(values.high, thresholds, metric)
     if values == thresholds.ranges[-1]:
         return f"from {low}" if values.low else "any value"
-    return f"{low} to {high}" if values.low else f"up to {high}"
+    if values.low or thresholds.total < 0:
+        return f"{low} to {high}"
+    return f"up to {high}"
 
 
 def _consequence(values: ValueRange) -> str:
@@ -115,15 +203,25 @@ def _consequence(values: ValueRange) -> str:
     return f"{'more' if values.change > 0 else 'fewer'}, {replicas}"
 
 
+def _sign(change: int) -> Change:
+    return 0 if not change else 1 if change > 0 else -1
+
+
 def _contains(values: ValueRange, total: int) -> bool:
     return values.low <= total <= values.high
 
 
-def _blocked_by(blocker: Blocker, thresholds: MetricThresholds, explanation: Explanation) -> str:
-    reason = blocker_text(blocker.decision, thresholds)
-    if blocker.release is None:
-        return reason
-    return f"{reason}; at {explanation.named(blocker.release.at)}, {blocker.release.replicas} would result"
+def _later(later: LaterChange, thresholds: MetricThresholds, metric: Metric) -> str:
+    if not later.side:
+        return "if it does not change"
+    side = "from" if later.side > 0 else "up to"
+    value = _value(later.total, thresholds, metric, up=later.side > 0)
+    return f"{side} {value}, unchanged from the next sync on"
+
+
+def release_text(release: HoldRelease, explanation: Explanation) -> str:
+    """Return the replicas of a later sync with its time."""
+    return f"{release.replicas} at {explanation.named(release.at)}"
 
 
 def blocker_text(decision: Decision, thresholds: MetricThresholds) -> str:

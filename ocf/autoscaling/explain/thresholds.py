@@ -15,10 +15,10 @@ from typing import Final, Literal, NamedTuple
 from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, Unavailable
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.bisection import first_holding
-from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
+from ocf.autoscaling.explain.next_syncs import RUN_OUT, HoldRelease, first_release, latest_release
 from ocf.autoscaling.explain.what_if import WhatIf
 
-__all__ = ["Blocker", "MetricThresholds", "ValueRange", "metric_thresholds", "with_total"]
+__all__ = ["Blocker", "Change", "LaterChange", "MetricThresholds", "ValueRange", "metric_thresholds", "with_total"]
 
 _END: Final = 2**56
 """Beyond this, the percentage of a sum of thousandths does not fit into 64 bits."""
@@ -57,6 +57,20 @@ class Blocker(NamedTuple):
     release: HoldRelease | None
 
 
+class LaterChange(NamedTuple):
+    """The nearest value of a metric that changes the replicas once windows and policies have run out.
+
+    Args:
+        total: The total in thousandths, from the next sync on.
+        side: 1 if larger values have that effect as well, -1 if smaller ones have, 0 if it is the measured one.
+        release: The first sync with another number of replicas.
+    """
+
+    total: int
+    side: int
+    release: HoldRelease
+
+
 class MetricThresholds(NamedTuple):
     """The changes that one metric alone could cause now.
 
@@ -68,6 +82,8 @@ class MetricThresholds(NamedTuple):
         ranges: All values in order, from 0 to where more makes no difference.
         cannot_grow: Why no value gives more replicas; None if one does.
         cannot_shrink: Why no value gives fewer replicas; None if one does.
+        grows_later: The nearest value that gives more replicas at a later sync, if no value does at this one.
+        shrinks_later: Likewise for fewer replicas.
     """
 
     position: int
@@ -77,6 +93,8 @@ class MetricThresholds(NamedTuple):
     ranges: tuple[ValueRange, ...]
     cannot_grow: Blocker | None
     cannot_shrink: Blocker | None
+    grows_later: LaterChange | None = None
+    shrinks_later: LaterChange | None = None
 
     @property
     def more(self) -> ValueRange | None:
@@ -163,7 +181,7 @@ class _Probe:
     """Runs the algorithm with other values of one metric."""
 
     def __init__(self, what_if: WhatIf, position: int, calculated: Calculation, *, elsewhere: bool) -> None:
-        self._elsewhere = elsewhere
+        self._elsewhere, self._now = elsewhere, what_if.now
         self._what_if, self._snapshot = what_if, what_if.snapshot
         self._position, self._calculated = position, calculated
         self._pods = _counted_pods(what_if.snapshot, position, calculated)
@@ -205,7 +223,32 @@ class _Probe:
             ranges,
             None if 1 in changes else self._blocker(end, 1),
             None if -1 in changes else self._blocker(0, -1),
+            None if 1 in changes else self._later(total, 1),
+            None if -1 in changes else self._later(total, -1),
         )
+
+    def _later(self, total: int, direction: Change) -> LaterChange | None:
+        """Return the nearest value that changes the replicas once windows and policies have run out."""
+        what_if = WhatIf(self._snapshot, (RUN_OUT,), self._what_if.settings, self._now, most=False)
+        settled = _Probe(what_if, self._position, self._calculated, elsewhere=self._elsewhere)
+        here = settled.change(total)
+        if here == direction:
+            release = self._release(total, direction)
+            return None if release is None else LaterChange(total, 0, release)
+        ranges = [each for each in settled.ranges(total) if each.change == direction]
+        beyond = [each for each in ranges if (each.low > total if direction > 0 else each.high < total)]
+        if not beyond:
+            return None
+        value = min(each.low for each in beyond) if direction > 0 else max(each.high for each in beyond)
+        release = self._release(value, direction)
+        # Nearer to the measured value it must not happen, or the value would not be the threshold.
+        if release is None or self._release(value - direction, direction) is not None:
+            return None
+        return LaterChange(value, direction, release)
+
+    def ranges(self, total: int) -> tuple[ValueRange, ...]:
+        """Return the ranges of values with the same consequence."""
+        return tuple(self._ranges(self._end(max(total, 1))))
 
     def _measured(self) -> int:
         reading = self._snapshot.metric_values[self._position]
@@ -278,12 +321,14 @@ class _Probe:
         return first_holding(low, high, lambda total: self.change(total) != same)
 
     def _blocker(self, total: int, direction: Change) -> Blocker:
-        decision, history = self._decide(total)
+        return Blocker(self.decision(total), self._release(total, direction))
+
+    def _release(self, total: int, direction: Change) -> HoldRelease | None:
+        """Return the first sync that changes the replicas in a direction, with a total from the next sync on."""
         what_if, then = self._what_if, with_total(self._snapshot, self._position, self._pods, total)
         settings = what_if.settings
         if not self._elsewhere:
-            release = first_release(what_if.actual(history), settings, then=then, direction=direction)
-        else:
-            actual = [what_if.actual(each) for each in what_if.histories]
-            release = latest_release(actual, settings, then=then, direction=direction)
-        return Blocker(decision, release)
+            history = self._decide(total)[1]
+            return first_release(what_if.actual(history), settings, then=then, direction=direction)
+        actual = [what_if.actual(each) for each in what_if.histories]
+        return latest_release(actual, settings, then=then, direction=direction)

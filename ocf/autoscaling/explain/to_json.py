@@ -9,21 +9,25 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ocf.autoscaling.algorithm import Limit, Settings, Stabilization
+from ocf.autoscaling.algorithm import Limit, Metric, Settings, Stabilization
 from ocf.autoscaling.algorithm.history import ScaleEvent, window_start
 from ocf.autoscaling.algorithm.metric_proposals import MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
+from ocf.autoscaling.explain.levers import Lever
 from ocf.autoscaling.explain.next_syncs import HoldRelease
+from ocf.autoscaling.explain.selected_pods import odd_pods
 from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance
+from ocf.autoscaling.explain.text import cause_of
 from ocf.autoscaling.explain.threshold_text import blocker_text
-from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds
+from ocf.autoscaling.explain.thresholds import Blocker, LaterChange, MetricThresholds
 
 __all__ = ["to_json"]
 
 _VERSION: Final = 2
 _CHANGES: Final = {-1: "fewer", 0: "none", 1: "more"}
+_LATER: Final = {-1: "or less", 0: "unchanged", 1: "or more"}
 _SIDES: Final = {-1: "or less", 0: "only", 1: "or more"}
 
 
@@ -163,16 +167,26 @@ def _bound(explanation: Explanation) -> dict[str, Any]:
         "error": None if decision.error is None else {"kind": decision.error.kind, "message": decision.error.message},
         "history": _history(explanation),
         "thresholds": [_thresholds(each, explanation) for each in explanation.thresholds],
-        "levers": [
-            {
-                "field": each.field,
-                "present": each.present,
-                "value": each.value,
-                "side": _SIDES[each.side],
-                "replicas": each.replicas,
-            }
-            for each in explanation.levers
+        "levers": [_lever(each) for each in explanation.levers],
+        "laterLevers": [
+            {**_lever(each.lever), "replicas": each.release.replicas, "at": instant(each.release.at)}
+            for each in explanation.later_levers
         ],
+        "cause": cause_of(explanation),
+        "oddPods": [
+            {"message": each.text, "pods": list(each.pods), "wanted": each.wanted, "without": each.without}
+            for each in odd_pods(decision, explanation.history, explanation.settings)
+        ],
+    }
+
+
+def _lever(lever: Lever) -> dict[str, Any]:
+    return {
+        "field": lever.field,
+        "present": lever.present,
+        "value": lever.value,
+        "side": _SIDES[lever.side],
+        "replicas": lever.replicas,
     }
 
 
@@ -256,7 +270,15 @@ def _thresholds(thresholds: MetricThresholds, explanation: Explanation) -> dict[
         ],
         "cannotGrow": _blocker(thresholds.cannot_grow, thresholds),
         "cannotShrink": _blocker(thresholds.cannot_shrink, thresholds),
+        "growsLater": _later(thresholds.grows_later, metric),
+        "shrinksLater": _later(thresholds.shrinks_later, metric),
     }
+
+
+def _later(later: LaterChange | None, metric: Metric) -> dict[str, Any] | None:
+    if later is None:
+        return None
+    return {"total": amount(later.total, metric), "side": _LATER[later.side], **(_release(later.release) or {})}
 
 
 def _blocker(blocker: Blocker | None, thresholds: MetricThresholds) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ class WhatIf:
         self, snapshot: Snapshot, histories: Sequence[History], settings: Settings, now: datetime, *, most: bool
     ) -> None:
         self.snapshot, self.settings = snapshot, settings
-        self.histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
+        self.histories, self.now, self._most = tuple(dict.fromkeys(histories)), now, most
 
     def decide(self, snapshot: Snapshot) -> tuple[Decision, History]:
         """Decide on another snapshot."""
@@ -33,9 +33,9 @@ class WhatIf:
 
         def replicas(history: History) -> int:
             # As `decide` does before the metrics.
-            started = history.with_first_recommendation(current, self._now)
+            started = history.with_first_recommendation(current, self.now)
             autoscaler, settings = snapshot.autoscaler, self.settings
-            _, limit = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)
+            _, limit = normalize(autoscaler, current, wanted, started, settings=settings, now=self.now)
             return sign * limit.replicas
 
         extreme = max(self.histories, key=replicas)
@@ -46,4 +46,4 @@ class WhatIf:
         return self._decide(self.snapshot, history)
 
     def _decide(self, snapshot: Snapshot, history: History) -> Decision:
-        return decide(snapshot, history, settings=self.settings, now=self._now)
+        return decide(snapshot, history, settings=self.settings, now=self.now)

@@ -33,6 +33,7 @@ class PodGroup(FileModel):
     ready: bool = True
     age: Period = timedelta(hours=1)
     deleted: bool = False
+    owner: str | None = None
 
 
 class MetricSample(FileModel):
@@ -154,6 +155,9 @@ def ready_since(now: datetime, age: timedelta = timedelta(hours=1)) -> Manifest:
 
 def _pod(group: PodGroup, metadata: Manifest, now: datetime) -> Manifest:
     started = format_time(now - group.age)
+    if group.owner:
+        kind, _, name = group.owner.partition("/")
+        metadata = {**metadata, "ownerReferences": [{"kind": kind, "name": name, "controller": True}]}
     if group.deleted:
         metadata = {**metadata, "deletionTimestamp": format_time(now)}
     requests = {name: str(value) for name, value in group.requests.items()}

@@ -14,6 +14,7 @@ from ocf.autoscaling.algorithm import (
     Readiness,
     Sample,
     Scale,
+    Settings,
     Snapshot,
     Unavailable,
     decide,
@@ -31,7 +32,7 @@ def reason(*measured: tuple[Metric, MetricValues], pods: tuple[Pod, ...] = (), s
     metrics, values = tuple(each for each, _ in measured), tuple(each for _, each in measured)
     web = Autoscaler(name="web", minimum=1, maximum=10, metrics=metrics)
     snapshot = Snapshot(autoscaler=web, scale=Scale(4, 4, selector), pods=pods, metric_values=values)
-    return reason_of(decide(snapshot, now=NOON))
+    return reason_of(decide(snapshot, now=NOON), Settings())
 
 
 def pod(name: str, *, ready: str = "True", started: datetime = LONG_AGO) -> Pod:
@@ -48,17 +49,21 @@ def samples(value: int, *names: str) -> dict[str, Sample]:
     [
         pytest.param(
             [(QUEUE, (2000,)), (CPU, GONE)],
-            "cpu failed, and on incomplete knowledge nothing is scaled down",
+            "one of the metrics failed, and without all of them nothing is scaled down to 2: cpu: failed to get cpu"
+            " utilization: unable to get metrics for resource cpu: gone",
             id="one-of-two-failed-and-the-other-wants-fewer",
         ),
         pytest.param(
             [(QUEUE, (5000,)), (CPU, GONE)],
-            "the metric decides: its total divided by its target",
+            "of the metrics, queue is at 1250m per replica, target 1 per pod and wants the most: the total divided by"
+            " the target, rounded up, is 5",
             id="one-of-two-failed-and-the-other-wants-more",
         ),
         pytest.param(
             [(QUEUE, GONE), (CPU, GONE)],
-            "no metric gave a proposal (queue, cpu), so nothing is changed",
+            "no metric could be evaluated, so nothing is changed: queue: unable to get external metric"
+            " default/queue/nil: gone; cpu: failed to get cpu utilization: unable to get metrics for resource cpu:"
+            " gone",
             id="all-failed",
         ),
     ],
@@ -68,7 +73,9 @@ def test_a_failed_metric_is_named(measured: list[tuple[Metric, MetricValues]], e
 
 
 def test_without_a_selector_the_pods_are_not_known() -> None:
-    assert reason((QUEUE, (2000,)), selector="") == "the pods that count are not known, so nothing is changed"
+    assert reason((QUEUE, (2000,)), selector="") == (
+        "the pods that count are not known, so nothing is changed: selector is required"
+    )
 
 
 OLD: Final = (pod("a"), pod("b"), pod("c"))
@@ -79,19 +86,21 @@ YOUNG: Final = pod("d", ready="False", started=NOON - timedelta(seconds=20))
     ("pods", "values", "expected"),
     [
         pytest.param(
-            (*OLD, YOUNG), samples(90, "a", "b", "c", "d"), "pods that are not ready", id="measured-but-unready"
+            (*OLD, YOUNG), samples(90, "a", "b", "c", "d"), "1 pod that is not ready (d)", id="measured-but-unready"
         ),
-        pytest.param((*OLD, pod("d")), samples(90, "a", "b", "c"), "pods without a sample", id="unmeasured"),
+        pytest.param((*OLD, pod("d")), samples(90, "a", "b", "c"), "1 pod without a sample (d)", id="unmeasured"),
         pytest.param(
             (*OLD, pod("e"), YOUNG),
             samples(110, "a", "b", "c", "d"),
-            "pods without a sample and pods that are not ready",
+            "1 pod without a sample (e) and 1 pod that is not ready (d)",
             id="both",
         ),
-        pytest.param((*OLD, pod("d"), YOUNG), samples(10, "a", "b", "c"), "pods without a sample", id="shrinking"),
+        pytest.param(
+            (*OLD, pod("d"), YOUNG), samples(10, "a", "b", "c"), "2 pods without a sample (d, d)", id="shrinking"
+        ),
     ],
 )
 def test_the_pods_with_assumed_values_are_named(
     pods: tuple[Pod, ...], values: dict[str, Sample], expected: str
 ) -> None:
-    assert f"values assumed for {expected}" in reason((CPU, values), pods=pods)
+    assert f", but {expected} count" in reason((CPU, values), pods=pods)

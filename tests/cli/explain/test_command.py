@@ -86,12 +86,13 @@ def documented_form(key: str) -> str:
     """Return the documented key that stands for several keys of the same form."""
     key = re.sub(r"^most\b", "least", key)
     key = key.replace("policies.down[]", "policies.up[]").replace("cannotShrink.", "cannotGrow.")
+    key = key.replace("shrinksLater", "growsLater")
     return key.replace("scaleDowns[]", "scaleUps[]")
 
 
 def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_commands(PAGE) == 2
+    assert run_commands(PAGE) == 3
 
 
 def test_every_option_is_documented() -> None:
@@ -461,7 +462,7 @@ class TestPicture:
         assert "there is no recommendation window to draw" in answer.stderr
         page = tmp_path / "window.html"
         shown(explain("-f", str(FOLDER / "paused.yaml"), "--picture", str(page)))
-        assert "autoscaling is disabled" in page.read_text(encoding="utf-8")
+        assert "switches autoscaling off" in page.read_text(encoding="utf-8")
 
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:

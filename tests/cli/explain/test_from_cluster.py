@@ -262,7 +262,7 @@ def test_another_autoscaler_that_selects_the_same_pods_is_reported(shop: Shop) -
             lambda shop: shop.cluster.patch(
                 WEB, {"spec": {"maxReplicas": 2}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="shop")
             ),
-            ("2 replicas next: there are more replicas than maxReplicas",),
+            ("2 replicas next: the target has 3 replicas, more than maxReplicas (2)",),
             id="above-the-maximum",
         ),
     ],

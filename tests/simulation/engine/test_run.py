@@ -39,7 +39,7 @@ def test_load_that_rises_is_measured_decided_and_served() -> None:
     assert [(action.time, action.before, action.after) for action in result.actions] == [(75, 4, 8)]
     [action] = result.actions
     assert action.reason == "cpu resource utilization (percentage of request) above target"
-    assert action.explanation[1].startswith("8 replicas next: the metric decides")
+    assert action.explanation[0].startswith("8 replicas next: cpu is at 100% of the requests, target 50%")
     row = next(row for row in rows_of(result) if row["time"] == 75)
     assert (row["load"], row["served"], row["capacity"], row["demand"]) == (40, 40, 80, 4)
     assert (row["replicas"], row["ready"], row["wanted"], row["utilization"], row["synced"]) == (8, 8, 8, 2.0, 1)
