@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.autoscaling import FeatureGates, validate
-from ocf.autoscaling.algorithm import Autoscaler, History, Snapshot
+from ocf.autoscaling.algorithm import Autoscaler, History, Snapshot, Unavailable
 from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.autoscaling.api.betas import not_served
 from ocf.autoscaling.api.kinds import kind_problem
@@ -26,6 +26,8 @@ from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
 from ocf.objects.timestamps import parse_time
+from ocf.schema.builtin import builtin_kinds, builtin_resource, is_builtin_group
+from ocf.schema.rest_mapping import guessed_mapping
 
 if TYPE_CHECKING:
     from ocf.cli.explain.snapshot_file import SnapshotFile
@@ -35,6 +37,7 @@ __all__ = ["SnapshotInput", "read_input"]
 _HPA: Final = "HorizontalPodAutoscaler"
 _OWN: Final = "HorizontalAutoscaler"
 _SNAPSHOT: Final = "Snapshot"
+_WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +105,14 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
     hpa = _valid_hpa(chosen, gates, files.notes)
     autoscaler = Autoscaler.of(hpa)
     now = now or _instant(files)
-    scale, pods = _workload(files, autoscaler, now)
+    missing = _missing_target(files, autoscaler)
+    scale, pods = ({}, []) if missing else _workload(files, autoscaler, now)
     snapshot = Snapshot.of(hpa, scale=scale, pods=pods, others=dict(_others(files, autoscaler, gates)))
     metric_values = _metric_values(files, snapshot, now)
     snapshot = Snapshot(
         autoscaler=snapshot.autoscaler,
         status=snapshot.status,
-        scale=snapshot.scale,
+        scale=Unavailable(missing) if missing else snapshot.scale,
         pods=snapshot.pods,
         metric_values=metric_values,
         others=snapshot.others,
@@ -242,6 +246,33 @@ def _workload(files: _Files, autoscaler: Autoscaler, now: datetime) -> tuple[Man
             " running and ready for an hour"
         )
     return scale, pods
+
+
+def _missing_target(files: _Files, autoscaler: Autoscaler) -> str:
+    """Return the controller's error for a target that the API server does not have; empty if it may have one.
+
+    A kind that no API server has is missing always. An object is missing if the files have workloads of the namespace,
+    but neither it nor anything that stands for it.
+    """
+    group, kind = split_api_version(autoscaler.api_version)[0], autoscaler.kind
+    if any(_name(each) == autoscaler.target for each in files.of("Scale", autoscaler.namespace)):
+        return ""
+    plurals = [
+        found.plural
+        for name, version, each in builtin_kinds(group)
+        if each == kind and (found := builtin_resource(name, version, each)) is not None
+    ]
+    if not plurals and (is_builtin_group(group) or "." not in group):
+        return f'no matches for kind "{kind}" in group "{group}"'
+    written = files.snapshot
+    is_described = written is not None and (written.replicas is not None or written.pods is not None)
+    if is_described or files.of("Pod", autoscaler.namespace) or _target(files, autoscaler) is not None:
+        return ""
+    kinds = {kind} if not plurals else {kind, *_WORKLOADS}
+    if not any(files.of(each, autoscaler.namespace) for each in kinds):
+        return ""
+    plural = plurals[0] if plurals else guessed_mapping(autoscaler.api_version, kind).plural
+    return f'{plural}{"." if group else ""}{group} "{autoscaler.target}" not found'
 
 
 def _target(files: _Files, autoscaler: Autoscaler) -> Manifest | None:

@@ -314,6 +314,62 @@ def test_a_malformed_object_is_reported_with_file_path_and_value(
     assert answer.stderr.count("\n") == 1
 
 
+OTHER: Final = TARGET.replace("name: web, namespace", "name: blog, namespace")
+ROLLOUT: Final = """
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: blog, namespace: shop}
+"""
+
+
+@pytest.mark.parametrize(
+    ("reference", "parts", "message"),
+    [
+        pytest.param("apps/v1, kind: Deployment", (OTHER,), 'deployments.apps "web" not found', id="name"),
+        pytest.param("apps/v1, kind: StatefulSet", (TARGET,), 'statefulsets.apps "web" not found', id="other-kind"),
+        pytest.param("v1, kind: ReplicationController", (TARGET,), 'replicationcontrollers "web" not found', id="core"),
+        pytest.param(
+            "apps/v1, kind: Deployments", (TARGET, BUSY), 'no matches for kind "Deployments" in group "apps"', id="kind"
+        ),
+        pytest.param(
+            "extensions/v1beta1, kind: Deployment",
+            (TARGET, BUSY),
+            'no matches for kind "Deployment" in group "extensions"',
+            id="group",
+        ),
+        pytest.param(
+            "argoproj.io/v1alpha1, kind: Rollout", (ROLLOUT,), 'rollouts.argoproj.io "web" not found', id="custom"
+        ),
+    ],
+)
+def test_a_target_that_does_not_exist_is_what_the_controller_reports(
+    tmp_path: Path, reference: str, parts: tuple[str, ...], message: str
+) -> None:
+    hpa = HPA.replace("apps/v1, kind: Deployment", reference)
+    found = json.loads(shown(explain("-f", write_files(tmp_path, hpa, *parts), "--output", "json")))
+    [able] = [each for each in found["least"]["conditions"] if each["type"] == "AbleToScale"]
+    sentence = f"the HPA controller was unable to get the target's current scale: {message}"
+    assert (able["status"], able["reason"], able["message"]) == ("False", "FailedGetScale", sentence)
+    assert message in found["least"]["cause"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((TARGET,), id="the-target"),
+        pytest.param((TARGET.replace("apps/v1", "apps/v1beta1"),), id="another-version-of-it"),
+        pytest.param((OTHER, BUSY), id="a-snapshot"),
+        pytest.param(
+            (OTHER, "{apiVersion: v1, kind: Scale, metadata: {name: web}, spec: {replicas: 2}}"), id="its-scale"
+        ),
+        pytest.param((OTHER.replace("shop", "blogs"), BUSY), id="workloads-of-another-namespace"),
+    ],
+)
+def test_a_target_that_the_files_describe_exists(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    found = json.loads(shown(explain("-f", write_files(tmp_path, HPA, *parts), "--output", "json")))
+    assert found["replicas"]["current"] is not None
+
+
 def test_a_replication_controller_can_be_the_target(tmp_path: Path) -> None:
     hpa = HPA.replace("apps/v1, kind: Deployment", "v1, kind: ReplicationController")
     target = TARGET.replace("apps/v1", "v1").replace("Deployment", "ReplicationController")
