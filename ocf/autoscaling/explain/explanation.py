@@ -9,6 +9,7 @@ from ocf.autoscaling.explain.formatting import clock
 from ocf.autoscaling.explain.later_changes import LaterLever, later_levers
 from ocf.autoscaling.explain.levers import Lever, levers
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
+from ocf.autoscaling.explain.owner_fields import owned_field
 from ocf.autoscaling.explain.stabilization_holds import Hold, PolicyAllowance, hold_of, policy_allowances
 from ocf.autoscaling.explain.thresholds import MetricThresholds, metric_thresholds
 from ocf.autoscaling.explain.uncertainty import DecisionRange, KnownHistory, decision_range
@@ -38,6 +39,8 @@ class Explanation:
         later_levers: The fields with which they would differ at a later sync, if no measurement changes.
         range: The range of possible results, if the history is not known. The other fields then describe the lower end.
         most: The explanation of the upper end of that range, if it differs.
+        owner: Kind and name of the object that controls the HPA, whose fields a user changes; empty without one.
+        written_by: Who wrote the replicas last, if that was not the HPA controller; empty otherwise.
     """
 
     decision: Decision
@@ -52,6 +55,8 @@ class Explanation:
     later_levers: tuple[LaterLever, ...] = ()
     range: DecisionRange | None = None
     most: "Explanation | None" = None
+    owner: str = ""
+    written_by: str = ""
 
     @property
     def exact(self) -> bool:
@@ -70,6 +75,15 @@ class Explanation:
             at: The instant.
         """
         return clock(at, self.decision.trace.now) + ("" if self.range is None else " at the latest")
+
+    def among(self, *, owner: str, written_by: str) -> "Explanation":
+        """Return the explanation of an HPA that is controlled by an object, or whose target another client scales."""
+        most = None if self.most is None else self.most.among(owner=owner, written_by=written_by)
+        return replace(self, owner=owner, written_by=written_by, most=most)
+
+    def field(self, name: str) -> str:
+        """Return the name of a field as a user changes it."""
+        return owned_field(name, self.owner, self.decision.snapshot.autoscaler.metrics)
 
     def is_assumed(self, at: datetime) -> bool:
         """Return whether the history at an instant is assumed, not known.

@@ -5,9 +5,9 @@ Lines are not wrapped; the caller does that.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Limit, Stabilization
+from ocf.autoscaling.algorithm import Limit, Rule, Stabilization
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration, replica_count
@@ -86,7 +86,7 @@ def _changes(explanation: Explanation, title: str) -> Iterator[Section]:
     if lines or not explanation.thresholds:
         yield Section(f"What would have to change to scale{title}", tuple(lines or required_changes(explanation)))
     if explanation.levers:
-        yield Section(f"Fields with another result{title}", tuple(lever_lines(explanation.levers)))
+        yield Section(f"Fields with another result{title}", tuple(lever_lines(explanation)))
     if explanation.later_levers:
         later = "Fields with another result later, if no measurement changes"
         yield Section(f"{later}{title}", tuple(later_lever_lines(explanation)))
@@ -138,10 +138,15 @@ def cause_of(explanation: Explanation) -> str:
     return odd or _reason(explanation)
 
 
+_WRITTEN: Final = (Rule.DISABLED, Rule.ABOVE_MAXIMUM, Rule.BELOW_MINIMUM)
+
+
 def _reason(explanation: Explanation) -> str:
     decision, hold = explanation.decision, explanation.hold
     assumed = hold is not None and explanation.is_assumed(hold.recommendation.at)
-    return reason_of(decision, explanation.settings, hold=hold, assumed=assumed)
+    reason = reason_of(decision, explanation.settings, hold=hold, assumed=assumed)
+    by = explanation.written_by if decision.trace.decided_by in _WRITTEN else ""
+    return f"{reason}; {by}" if by else reason
 
 
 def _unknown(explanation: Explanation) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Text of the metric thresholds: which values would change the number of replicas."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
@@ -8,7 +8,6 @@ from ocf.autoscaling.algorithm import Decision, Metric, Rule
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, bounded_amount
-from ocf.autoscaling.explain.levers import Lever
 from ocf.autoscaling.explain.next_syncs import HoldRelease
 from ocf.autoscaling.explain.thresholds import Change, LaterChange, MetricThresholds, ValueRange
 
@@ -88,6 +87,9 @@ def required_changes(explanation: Explanation) -> Iterator[str]:
         explanation: An explanation without thresholds.
     """
     trace = explanation.decision.trace
+    if trace.decided_by is Rule.DISABLED and explanation.owner:
+        yield f"{explanation.owner} controls this autoscaler, and decides when the target leaves 0 replicas."
+        return
     text = _REQUIRED_CHANGES.get(trace.decided_by)
     if text is not None:
         yield text.format(minimum=trace.minimum, maximum=trace.maximum)
@@ -96,14 +98,14 @@ def required_changes(explanation: Explanation) -> Iterator[str]:
 _SIDES: Final = {1: "{value} or more", -1: "{value} or less", 0: "{value}"}
 
 
-def lever_lines(found: Iterable[Lever]) -> Iterator[str]:
+def lever_lines(explanation: Explanation) -> Iterator[str]:
     """Render fields with which the number of replicas would differ.
 
     Yields:
         A line per field, and one per value below it.
     """
-    for (field, present), several in groupby(found, key=lambda each: (each.field, each.present)):
-        yield f"{field}, now {present}:"
+    for (field, present), several in groupby(explanation.levers, key=lambda each: (each.field, each.present)):
+        yield f"{explanation.field(field)}, now {present}:"
         for each in several:
             value = _SIDES[each.side].format(value=each.value)
             yield f"  {value}: {'more' if each.change > 0 else 'fewer'}, {each.replicas}"
@@ -114,7 +116,7 @@ def later_lever_lines(explanation: Explanation) -> Iterator[str]:
     for (field, present), several in groupby(
         explanation.later_levers, key=lambda each: (each.lever.field, each.lever.present)
     ):
-        yield f"{field}, now {present}:"
+        yield f"{explanation.field(field)}, now {present}:"
         for lever, release in several:
             value = _SIDES[lever.side].format(value=lever.value)
             side = "more" if lever.change > 0 else "fewer"
@@ -150,7 +152,7 @@ def _ways(explanation: Explanation, direction: int) -> Iterator[str]:
         at = next((each.release for each in later if each.lever is best), None)
         result = f"{best.replicas} now" if at is None else release_text(at, explanation)
         value = _SIDES[best.side].format(value=best.value)
-        yield f"{best.field} {value} (now {best.present}): {result}"
+        yield f"{explanation.field(best.field)} {value} (now {best.present}): {result}"
 
 
 def _metric_way(thresholds: MetricThresholds, explanation: Explanation, direction: int) -> Iterator[str]:

@@ -167,9 +167,9 @@ def _bound(explanation: Explanation) -> dict[str, Any]:
         "error": None if decision.error is None else {"kind": decision.error.kind, "message": decision.error.message},
         "history": _history(explanation),
         "thresholds": [_thresholds(each, explanation) for each in explanation.thresholds],
-        "levers": [_lever(each) for each in explanation.levers],
+        "levers": [_lever(each, explanation) for each in explanation.levers],
         "laterLevers": [
-            {**_lever(each.lever), "replicas": each.release.replicas, "at": instant(each.release.at)}
+            {**_lever(each.lever, explanation), "replicas": each.release.replicas, "at": instant(each.release.at)}
             for each in explanation.later_levers
         ],
         "cause": cause_of(explanation),
@@ -180,9 +180,10 @@ def _bound(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _lever(lever: Lever) -> dict[str, Any]:
+def _lever(lever: Lever, explanation: Explanation) -> dict[str, Any]:
     return {
         "field": lever.field,
+        "changeField": explanation.field(lever.field),
         "present": lever.present,
         "value": lever.value,
         "side": _SIDES[lever.side],

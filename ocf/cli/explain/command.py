@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ocf.autoscaling.explain.explanation import Explanation
     from ocf.autoscaling.explain.text import Section
     from ocf.cli.explain.from_cluster import Observed
+    from ocf.cli.explain.surroundings import Surroundings
 
 __all__ = ["ExplainOutput", "explain"]
 
@@ -144,17 +145,21 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     settings = _settings(kubernetes_version, feature_gate, numbers, periods)
     _check(name, file, watch, now, picture)
     if file:
-        found, observed = _of_files(file, name, settings, now, kubernetes_version, feature_gate), None
+        found, around = _of_files(file, name, settings, now, kubernetes_version, feature_gate)
+        observed = None
     else:
         found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings, own_kind=own_kind)
+        around = observed.surroundings
+    if around is not None:
+        found = found.among(owner=around.owner, written_by=around.written_by)
     if picture is not None:
         from ocf.cli.explain.picture import save
 
-        save(found, Path(picture), reported=_reported(observed))
+        save(found, Path(picture), reported=_reported(found, observed, around))
     if output is ExplainOutput.JSON:
-        click.echo(as_json(_to_json(found, observed)))
+        click.echo(as_json(_to_json(found, observed, around)))
     else:
-        _show(found, observed)
+        _show(found, _reported(found, observed, around))
 
 
 def _check(name: str | None, file: Sequence[str], watch: str | None, now: str | None, picture: str | None) -> None:
@@ -234,7 +239,7 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
     now: str | None,
     version: str | None,
     switches: Sequence[str],
-) -> Explanation:
+) -> tuple[Explanation, Surroundings | None]:
     from ocf.autoscaling import explain as explanations
     from ocf.cli.explain.from_files import read_input
     from ocf.cli.validate.report import gates_of
@@ -247,11 +252,12 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
 
         settings = override_settings(settings, inputs.own_settings)
     if inputs.history is not None:
-        return explanations.explain(inputs.snapshot, inputs.history, settings=settings, now=inputs.now)
+        found = explanations.explain(inputs.snapshot, inputs.history, settings=settings, now=inputs.now)
+        return found, inputs.surroundings
     known = explanations.KnownHistory(
         inputs.snapshot.status, inputs.now, created=inputs.created, scaled_up=inputs.scaled_up
     )
-    return explanations.explain_unknown(inputs.snapshot, known, settings=settings, now=inputs.now)
+    return explanations.explain_unknown(inputs.snapshot, known, settings=settings, now=inputs.now), inputs.surroundings
 
 
 def _instant(text: str) -> datetime:
@@ -285,24 +291,33 @@ def _of_cluster(  # noqa: PLR0917 (the options of the command line)
     return explanation, found
 
 
-def _to_json(found: Explanation, observed: Observed | None) -> dict[str, Any]:
+def _to_json(found: Explanation, observed: Observed | None, around: Surroundings | None) -> dict[str, Any]:
     from ocf.autoscaling.explain import to_json
+    from ocf.cli.explain.answers import answers
 
-    return {**to_json(found), "observed": None if observed is None else observed.to_json()}
+    return {
+        **to_json(found),
+        "observed": None if observed is None else observed.to_json(),
+        "answers": None if around is None else {each.key: each.text for each in answers(found, around)},
+    }
 
 
-def _reported(observed: Observed | None) -> list[Section]:
+def _reported(found: Explanation, observed: Observed | None, around: Surroundings | None) -> list[Section]:
+    """Return the sections after the result: the answers, and what the controller last reported."""
     from ocf.autoscaling.explain.text import Section
+    from ocf.cli.explain.answers import answers_section
 
-    return [] if observed is None else [Section("What the controller last reported", tuple(observed.lines()))]
+    sections = [] if around is None else [answers_section(found, around)]
+    if observed is not None:
+        sections.append(Section("What the controller last reported", tuple(observed.lines())))
+    return sections
 
 
-def _show(found: Explanation, observed: Observed | None) -> None:
+def _show(found: Explanation, seen: Sequence[Section]) -> None:
     from ocf.autoscaling.explain import render
     from ocf.autoscaling.explain.timeline import bounded_timelines, render_text
 
     first, *rest = render(found)
-    seen = _reported(observed)
     width, unicode = _terminal()
     for section in (first, *seen, *rest):
         if section is not first:

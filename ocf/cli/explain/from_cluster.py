@@ -12,8 +12,10 @@ from typing import Any, Final
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory
 from ocf.autoscaling.explain.rescale_events import scaled_up
+from ocf.autoscaling.targets.targets import scale_target_key
 from ocf.cli.autoscaler_clients import context_namespace, open_clients
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
+from ocf.cli.explain.surroundings import SCALED_OBJECT, Surroundings, surroundings_of
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
@@ -30,6 +32,7 @@ __all__ = ["Observed", "observe", "open_autoscaler"]
 
 _NOT_SYNCED: Final = frozenset({"TargetClaimed", "InvalidSpec"})
 _EVENTS_SHOWN: Final = 5
+_WITH_REPLICA_SETS: Final = frozenset({"Deployment", "Rollout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Observed:
     known: KnownHistory
     now: datetime
     settings: Settings
+    surroundings: Surroundings
     events: tuple[Manifest, ...] = ()
 
     def lines(self) -> Iterator[str]:
@@ -61,8 +65,12 @@ class Observed:
             yield f"  {event['message']}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the status and the events as JSON values."""
-        return {"status": self.snapshot.status.to_manifest(), "events": list(self.events)}
+        """Return the status, the events and what surrounds the autoscaler as JSON values."""
+        return {
+            "status": self.snapshot.status.to_manifest(),
+            "events": list(self.events),
+            **self.surroundings.to_json(),
+        }
 
 
 async def observe(  # noqa: PLR0917 (the options of the command line)
@@ -88,13 +96,15 @@ async def observe(  # noqa: PLR0917 (the options of the command line)
     async with open_autoscaler(kubeconfig, context, key, settings) as autoscaler:
         live = await _get_autoscaler(autoscaler)
         settings = override_settings(settings, get_field(live, ("spec", "settings")))
-        await _note_other_selectors(autoscaler)
+        scalers = await _note_other_selectors(autoscaler)
         known, snapshot = await collect_history(autoscaler, watch or timedelta(), settings)
-        events = await _events(autoscaler, live)
+        reads = _Reads(autoscaler)
+        events = await _events(reads, live)
+        surroundings = await _surroundings(reads, live, scalers, events)
         known = known._replace(
             created=creation_time(live), scaled_up=scaled_up(rescale_events(events), known.status.last_scale_time)
         )
-        return Observed(snapshot, known, autoscaler.clock.now(), settings, events)
+        return Observed(snapshot, known, autoscaler.clock.now(), settings, surroundings, events)
 
 
 @asynccontextmanager
@@ -123,13 +133,14 @@ async def _get_autoscaler(autoscaler: ObservedAutoscaler) -> Manifest:
         raise ConfigError(f"{error.message}; autoscalers in namespace {key.namespace}: {names}") from error
 
 
-async def _note_other_selectors(autoscaler: ObservedAutoscaler) -> None:
-    """Record the selectors of the other autoscalers of the namespace, as a running controller does."""
+async def _note_other_selectors(autoscaler: ObservedAutoscaler) -> list[Manifest]:
+    """Record the selectors of the other autoscalers of the namespace, as a running controller does, and return all."""
     key = autoscaler.key
     found = await autoscaler.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
     await asyncio.gather(
         *(_note_selector(autoscaler, each) for each in found.items if each["metadata"]["name"] != key.name)
     )
+    return list(found.items)
 
 
 async def _note_selector(autoscaler: ObservedAutoscaler, hpa: Manifest) -> None:
@@ -145,12 +156,58 @@ async def _note_selector(autoscaler: ObservedAutoscaler, hpa: Manifest) -> None:
         return
 
 
-async def _events(autoscaler: ObservedAutoscaler, live: Manifest) -> tuple[Manifest, ...]:
+class _Reads:
+    """Reads that explain more but are not needed for the decision: one that fails is noted, and its answer is empty."""
+
+    def __init__(self, autoscaler: ObservedAutoscaler) -> None:
+        self.autoscaler = autoscaler
+        self.failures: list[str] = []
+
+    async def get(self, key: ObjectKey) -> Manifest | None:
+        """Return an object; None if it does not exist or cannot be read."""
+        try:
+            return await self.autoscaler.cluster.get(key)
+        except NotFoundError:
+            return None
+        except ApiError as error:
+            self.failures.append(f"{key.kind} {key.name}: {error.message}")
+            return None
+
+    async def list(self, api_version: str, kind: str, *, selector: str = "") -> list[Manifest]:
+        """Return the objects of a kind in the namespace; none if it is not served or cannot be read."""
+        options = ListOptions(namespace=self.autoscaler.key.namespace, field_selector=selector)
+        try:
+            found = await self.autoscaler.cluster.list(api_version, kind, options)
+        except NotFoundError:
+            return []
+        except ApiError as error:
+            self.failures.append(f"{kind}: {error.message}")
+            return []
+        return [{"apiVersion": api_version, "kind": kind, **each} for each in found.items]
+
+
+async def _surroundings(
+    reads: _Reads, live: Manifest, scalers: list[Manifest], events: tuple[Manifest, ...]
+) -> Surroundings:
+    """Read the target, its ReplicaSets and the other autoscalers."""
+    key, target = reads.autoscaler.key, scale_target_key(live)
+    other = BUILT_IN if key.kind == OWN[1] else OWN
+    return surroundings_of(
+        {"apiVersion": key.api_version, "kind": key.kind, **live},
+        await reads.get(target),
+        scalers=(
+            *({"apiVersion": key.api_version, "kind": key.kind, **each} for each in scalers),
+            *await reads.list(*other),
+            *await reads.list(*SCALED_OBJECT),
+        ),
+        replica_sets=await reads.list("apps/v1", "ReplicaSet") if target.kind in _WITH_REPLICA_SETS else (),
+        events=events,
+        unread=reads.failures,
+    )
+
+
+async def _events(reads: _Reads, live: Manifest) -> tuple[Manifest, ...]:
     """Return the events about the autoscaler, the latest first."""
-    key = autoscaler.key
+    key = reads.autoscaler.key
     about = f"involvedObject.kind={key.kind},involvedObject.name={key.name}"
-    try:
-        found = await autoscaler.cluster.list("v1", "Event", ListOptions(namespace=key.namespace, field_selector=about))
-    except ApiError:
-        return ()
-    return read_events(events_about(found.items, live, key.namespace))
+    return read_events(events_about(await reads.list("v1", "Event", selector=about), live, key.namespace))

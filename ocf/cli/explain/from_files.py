@@ -14,11 +14,12 @@ from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.autoscaling.api.betas import not_served
 from ocf.autoscaling.api.kinds import kind_problem
 from ocf.autoscaling.api.versions import read_hpa
-from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
+from ocf.autoscaling.explain.rescale_events import scaled_up
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
 from ocf.cli.explain.recorded_objects import recorded_objects
+from ocf.cli.explain.surroundings import SCALED_OBJECT, Surroundings, surroundings_of
 from ocf.cli.manifest_files import Document, read_documents
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import Manifest
@@ -49,6 +50,7 @@ class SnapshotInput:
         own_settings: The settings of a HorizontalAutoscaler; None if it has none.
         created: When the autoscaler was created; None if the files do not say it.
         scaled_up: Whether its last rescale added replicas, by its events; None if the files do not say it.
+        surroundings: What surrounds the autoscaler; None if the files have nothing about it.
     """
 
     snapshot: Snapshot
@@ -58,6 +60,7 @@ class SnapshotInput:
     own_settings: Mapping[str, Any] | None = None
     created: datetime | None = None
     scaled_up: bool | None = None
+    surroundings: Surroundings | None = None
 
 
 class _Found(NamedTuple):
@@ -118,6 +121,7 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
         others=snapshot.others,
     )
     history = None if files.snapshot is None else files.snapshot.history
+    events = _events(files, chosen.manifest)
     return SnapshotInput(
         snapshot=snapshot,
         history=None if history is None else history.to_history(now),
@@ -125,13 +129,28 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
         notes=tuple(files.notes),
         own_settings=get_field(chosen.manifest, ("spec", "settings")) if chosen.manifest["kind"] == _OWN else None,
         created=creation_time(hpa),
-        scaled_up=scaled_up(_rescales(files, chosen.manifest), snapshot.status.last_scale_time),
+        scaled_up=scaled_up(rescale_events(events), snapshot.status.last_scale_time),
+        surroundings=_surroundings(files, chosen.manifest, autoscaler, events),
     )
 
 
-def _rescales(files: _Files, autoscaler: Manifest) -> Iterator[RescaleEvent]:
-    namespace = _namespace(autoscaler) or "default"
-    return rescale_events(read_events(events_about(files.of("Event"), autoscaler, namespace)))
+def _events(files: _Files, autoscaler: Manifest) -> tuple[Manifest, ...]:
+    return read_events(events_about(files.of("Event"), autoscaler, _namespace(autoscaler) or "default"))
+
+
+def _surroundings(
+    files: _Files, hpa: Manifest, autoscaler: Autoscaler, events: Sequence[Manifest]
+) -> Surroundings | None:
+    """Return what surrounds the autoscaler; None if the files only have what a sync reads."""
+    namespace = autoscaler.namespace
+    found = surroundings_of(
+        hpa,
+        _target(files, autoscaler),
+        scalers=[each for kind in (_HPA, _OWN, SCALED_OBJECT[1]) for each in files.of(kind, namespace)],
+        replica_sets=files.of("ReplicaSet", namespace),
+        events=events,
+    )
+    return None if found == Surroundings() else found
 
 
 def _read(paths: Sequence[str], now: datetime | None) -> _Files:

@@ -22,6 +22,7 @@ from ocf.cli.explain import from_cluster as explain_cluster
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
+from ocf.cluster.request_log import Request
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.snapshot import SnapshotReader, SubresourceScaleGetter
@@ -300,6 +301,54 @@ def test_an_autoscaler_that_does_not_exist(shop: Shop) -> None:
     assert 'horizontalpodautoscalers.autoscaling "api" not found; autoscalers in namespace shop: web' in answer.stderr
 
 
+class TestSurroundings:
+    """What is read beside the inputs of a sync, and what happens without the right to read it."""
+
+    def test_other_writers_scalers_and_rollouts_are_read(self, shop: Shop) -> None:
+        def replica_set(name: str, replicas: int) -> Manifest:
+            whole = deployment(name, {"app": "web"}, replicas)
+            owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
+            return {**whole, "kind": "ReplicaSet", "metadata": {**whole["metadata"], "ownerReferences": [owner]}}
+
+        twin = hpa()
+        twin["metadata"]["name"] = "twin"
+
+        async def work() -> None:
+            await shop.create(replica_set("web-new", 1), replica_set("web-old", 3), twin)
+            change = {"spec": {"replicas": 4}}
+            options = PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl", subresource=Subresource.SCALE)
+            await shop.cluster.patch(TARGET, change, options)
+
+        asyncio.run(work())
+        found = as_json("web", "-n", "shop")
+        assert [(each["manager"], each["scale"]) for each in found["observed"]["writers"]] == [("kubectl", True)]
+        assert found["observed"]["scalers"] == ["HorizontalPodAutoscaler twin"]
+        assert {each["name"] for each in found["observed"]["replicaSets"]} == {"web-new", "web-old"}
+        text = " ".join(shown("web", "-n", "shop").split())
+        assert "Who else writes? Field managers that own spec.replicas of the target: kubectl through the scale" in text
+        assert text.index("Questions") < text.index("What the controller last reported")
+
+    @pytest.mark.parametrize("kind", ["Event", "ReplicaSet", "ScaledObject", "Deployment"])
+    def test_a_missing_right_shortens_the_page(self, shop: Shop, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+        class Limited(InterceptingCluster):
+            async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                if request.kind == kind:
+                    raise ForbiddenError("no right", code=403, reason="Forbidden")
+                return await send()
+
+        whole = shop.autoscaler
+
+        def limited(key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
+            found = whole(key, settings)
+            return replace(found, cluster=Limited(found.cluster))
+
+        monkeypatch.setattr(shop, "autoscaler", limited)
+        found = as_json("web", "-n", "shop")
+        assert len(found["observed"]["unread"]) == 1
+        assert kind in found["observed"]["unread"][0]
+        assert "Not read, so that answers may be incomplete" in " ".join(shown("web", "-n", "shop").split())
+
+
 class TestOwnKind:
     def own(self, **status: Any) -> Manifest:
         whole = hpa(settings={"tolerance": "0.05", "downscaleStabilizationSeconds": 90})
@@ -448,6 +497,8 @@ def test_over_http_without_a_metrics_api(kubeconfig: Path) -> None:
     assert "shop/web scales Deployment web" in text
     assert "FailedGetExternalMetric: unable to get external metric shop/queue/nil: unable to fetch metrics" in text
     assert "lists external.metrics.k8s.io." in text
+    assert "Who else writes?" in text
+    assert "Not read" not in text
 
 
 def test_a_missing_kubeconfig_is_one_line(tmp_path: Path) -> None:

@@ -1,0 +1,216 @@
+"""What surrounds an autoscaler: who controls it, who else writes the replicas, rollouts, and its last rescales."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from ocf.objects import Manifest
+from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.manifest import split_api_version
+from ocf.objects.paths import get_field
+from ocf.objects.timestamps import format_time, parse_time
+
+__all__ = ["CONTROLLERS", "SCALED_OBJECT", "Generation", "Rescale", "Surroundings", "Writer", "surroundings_of"]
+
+CONTROLLERS: Final = frozenset({"kube-controller-manager", "ocf-hpa-controller"})
+"""The field managers of the HPA controllers."""
+
+_SCALE: Final = "scale"
+_SIZE: Final = re.compile(r"New size: (\d+); reason: (.*)", re.DOTALL)
+_UP: Final = ("above target", "below Spec.MinReplicas")
+_REPLICAS: Final = ("spec", "replicas")
+
+
+SCALED_OBJECT: Final = ("keda.sh/v1alpha1", "ScaledObject")
+"""apiVersion and kind of the autoscalers of KEDA."""
+
+
+class Writer(NamedTuple):
+    """A field manager of `spec.replicas` of the target.
+
+    Args:
+        at: Its last write of the target; None if that is not known.
+        scales: Whether it wrote through the subresource `scale`.
+    """
+
+    name: str
+    at: datetime | None
+    scales: bool
+
+    @property
+    def is_hpa_controller(self) -> bool:
+        """Whether it is the HPA controller; kube-controller-manager writes the target for other reasons as well."""
+        return self.scales and self.name in CONTROLLERS
+
+
+class Generation(NamedTuple):
+    """A ReplicaSet of the target that has replicas."""
+
+    name: str
+    replicas: int
+    ready: int
+    created: datetime | None
+
+
+class Rescale(NamedTuple):
+    """An event `SuccessfulRescale`.
+
+    Args:
+        size: The replicas after it.
+        is_up: Whether it added replicas.
+        times: How often it happened; `at` is the last time.
+    """
+
+    size: int
+    is_up: bool
+    reason: str
+    at: datetime
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What surrounds an autoscaler.
+
+    Args:
+        owner: Kind and name of the object that controls it; empty without one.
+        writers: The field managers of the target's replicas, the latest first.
+        scalers: Other autoscalers of the same target.
+        generations: The ReplicaSets of the target that have replicas, the newest first.
+        rescales: Its rescales, the latest first.
+        unread: What could not be read, with the error.
+    """
+
+    owner: str = ""
+    writers: tuple[Writer, ...] = ()
+    scalers: tuple[str, ...] = ()
+    generations: tuple[Generation, ...] = ()
+    rescales: tuple[Rescale, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    @property
+    def others(self) -> tuple[Writer, ...]:
+        """The writers that are not the HPA controller."""
+        return tuple(each for each in self.writers if not each.is_hpa_controller)
+
+    @property
+    def written_by(self) -> str:
+        """Who wrote the replicas last, as a clause; empty if that was the HPA controller."""
+        last = self.writers[0] if self.writers else None
+        if last is None or last.is_hpa_controller:
+            return ""
+        at = "" if last.at is None else f" (its last write: {last.at:%H:%M:%S})"
+        return f"the field manager {last.name} owns the replicas of the target{at}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "owner": self.owner,
+            "writers": [{"manager": each.name, "at": _text(each.at), "scale": each.scales} for each in self.writers],
+            "scalers": list(self.scalers),
+            "replicaSets": [
+                {"name": each.name, "replicas": each.replicas, "ready": each.ready, "created": _text(each.created)}
+                for each in self.generations
+            ],
+            "rescales": [
+                {
+                    "replicas": each.size,
+                    "up": each.is_up,
+                    "reason": each.reason,
+                    "at": _text(each.at),
+                    "times": each.times,
+                }
+                for each in self.rescales
+            ],
+            "unread": list(self.unread),
+        }
+
+
+def surroundings_of(
+    hpa: Manifest,
+    target: Manifest | None,
+    *,
+    scalers: Iterable[Manifest] = (),
+    replica_sets: Iterable[Manifest] = (),
+    events: Iterable[Manifest] = (),
+    unread: Sequence[str] = (),
+) -> Surroundings:
+    """Read the surroundings of an autoscaler from the objects around it.
+
+    Args:
+        target: Its target; None if it could not be read.
+        scalers: The autoscalers of the namespace: HPAs, HorizontalAutoscalers and ScaledObjects.
+        replica_sets: The ReplicaSets of the namespace.
+        events: The events about the autoscaler, as `read_events` returns them.
+        unread: What could not be read.
+    """
+    owner = _controller(hpa)
+    generations = sorted(_generations(target, replica_sets), key=lambda each: each.created or _NEVER, reverse=True)
+    return Surroundings(
+        owner=owner,
+        writers=tuple(sorted(_writers(target), key=lambda each: each.at or _NEVER, reverse=True)),
+        scalers=tuple(sorted(_scalers(hpa, scalers, owner))),
+        generations=tuple(generations),
+        rescales=tuple(_rescales(events)),
+        unread=tuple(unread),
+    )
+
+
+_NEVER: Final = parse_time("0001-01-01T00:00:00Z")
+
+
+def _controller(manifest: Manifest) -> str:
+    for each in get_field(manifest, ("metadata", "ownerReferences")) or ():
+        if each.get("controller"):
+            return f"{each.get('kind')} {each.get('name')}"
+    return ""
+
+
+def _writers(target: Manifest | None) -> Iterator[Writer]:
+    for entry in ManagedFields.of(target).entries:
+        if entry.owns(_REPLICAS):
+            name, _, subresource = entry.manager
+            yield Writer(name, parse_time(entry.time) if entry.time else None, subresource == _SCALE)
+
+
+def _generations(target: Manifest | None, replica_sets: Iterable[Manifest]) -> Iterator[Generation]:
+    wanted = f"{(target or {}).get('kind')} {get_field(target or {}, ('metadata', 'name'))}"
+    for each in replica_sets:
+        replicas = get_field(each, _REPLICAS) or 0
+        if replicas and _controller(each) == wanted:
+            created = get_field(each, ("metadata", "creationTimestamp"))
+            ready = get_field(each, ("status", "readyReplicas")) or 0
+            yield Generation(each["metadata"]["name"], replicas, ready, parse_time(created) if created else None)
+
+
+def _scalers(hpa: Manifest, scalers: Iterable[Manifest], owner: str) -> Iterator[str]:
+    """Yield the other autoscalers of the target, without the one that controls this one and those that it controls."""
+    wanted = _reference(hpa)
+    own = f"{hpa.get('kind')} {get_field(hpa, ('metadata', 'name'))}"
+    for each in scalers:
+        name = f"{each.get('kind')} {get_field(each, ('metadata', 'name'))}"
+        if name not in {own, owner} and _reference(each) == wanted and _controller(each) != own:
+            yield name
+
+
+def _reference(scaler: Manifest) -> tuple[str, str, str]:
+    reference: Mapping[str, Any] = get_field(scaler, ("spec", "scaleTargetRef")) or {}
+    # KEDA scales a Deployment unless the reference names another kind.
+    api_version, kind = reference.get("apiVersion") or "apps/v1", reference.get("kind") or "Deployment"
+    return split_api_version(api_version)[0], kind, str(reference.get("name"))
+
+
+def _rescales(events: Iterable[Manifest]) -> Iterator[Rescale]:
+    for each in events:
+        found = _SIZE.fullmatch(each["message"]) if each["reason"] == "SuccessfulRescale" else None
+        if found is not None:
+            is_up = found[2].endswith(_UP)
+            yield Rescale(int(found[1]), is_up, found[2], parse_time(each["at"]), int(each["count"]))
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else format_time(at)

@@ -1,0 +1,272 @@
+"""The five questions about an autoscaler, answered from the objects around it; each case is a public report."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from ocf.cli.app import app
+from ocf.cli.explain.surroundings import CONTROLLERS
+from ocf.controllers.hpa.status_writer import FIELD_MANAGER
+from ocf.objects import Manifest
+
+NOON: Final = "2026-01-31T12:00:00Z"
+
+
+def hpa(minimum: int = 2, maximum: int = 10, *, name: str = "web", owner: str = "", **spec: Any) -> Manifest:
+    kind, _, owner_name = owner.partition(" ")
+    reference = {"apiVersion": "example.com/v1", "kind": kind, "name": owner_name, "uid": "1", "controller": True}
+    references = [reference] if owner else []
+    queue = {"metric": {"name": "s0-rabbitmq"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    bounds = {"minReplicas": minimum, "maxReplicas": maximum}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "namespace": "shop", "ownerReferences": references},
+        "spec": {"scaleTargetRef": target, **bounds, "metrics": [{"type": "External", "external": queue}], **spec},
+    }
+
+
+def writer(name: str, at: str, *, operation: str = "Update", subresource: str = "") -> Manifest:
+    return {
+        "manager": name,
+        "operation": operation,
+        "subresource": subresource,
+        "time": f"2026-01-31T{at}Z",
+        "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    }
+
+
+CONTROLLER: Final = writer("kube-controller-manager", "11:30:00", subresource="scale")
+IMAGE: Final = {
+    "manager": "kubectl-edit",
+    "operation": "Update",
+    "time": NOON,
+    "fieldsV1": {"f:spec": {"f:template": {}}},
+}
+
+
+def deployment(replicas: int, *writers: Manifest) -> Manifest:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop", "managedFields": list(writers)},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app"}]}},
+        },
+    }
+
+
+def replica_set(name: str, replicas: int, ready: int, created: str, owner: str = "web") -> Manifest:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "creationTimestamp": f"2026-01-31T{created}Z",
+            "ownerReferences": [{"kind": "Deployment", "name": owner, "controller": True}],
+        },
+        "spec": {"replicas": replicas},
+        "status": {"readyReplicas": ready},
+    }
+
+
+def rescale(size: int, reason: str, at: str, times: int = 1) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"web.{size}.{at}", "namespace": "shop"},
+        "involvedObject": {"kind": "HorizontalPodAutoscaler", "name": "web", "namespace": "shop"},
+        "type": "Normal",
+        "reason": "SuccessfulRescale",
+        "message": f"New size: {size}; reason: {reason}",
+        "lastTimestamp": f"2026-01-31T{at}Z",
+        "count": times,
+    }
+
+
+def scaled_object(name: str = "web", target: str = "web") -> Manifest:
+    return {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"scaleTargetRef": {"name": target}, "triggers": []},
+    }
+
+
+def snapshot(total: int) -> Manifest:
+    values = [{"name": "s0-rabbitmq", "total": total}]
+    history = {"recommendations": [{"replicas": 1, "ago": "15s"}]}
+    return {"apiVersion": "ocf.dev/v1", "kind": "Snapshot", "now": NOON, "metrics": values, "history": history}
+
+
+def explained(tmp_path: Path, total: int, *objects: Manifest, output: str = "json") -> str:
+    path = tmp_path / "web.yaml"
+    path.write_text("\n---\n".join(map(json.dumps, [*objects, snapshot(total)])))
+    answer = CliRunner().invoke(app, ["explain", "web", "-f", str(path), "--output", output])
+    assert (answer.exit_code, answer.exception) == (0, None), answer.output
+    return answer.stdout
+
+
+ABOVE: Final = "external metric s0-rabbitmq(nil) above target"
+BELOW: Final = "All metrics below target"
+TOO_FEW: Final = "Current number of replicas below Spec.MinReplicas"
+UNSTABLE: Final = (
+    rescale(6, ABOVE, "11:50:00"),
+    rescale(3, BELOW, "11:52:00"),
+    rescale(6, ABOVE, "11:57:00"),
+    rescale(3, BELOW, "11:58:00"),
+)
+
+
+@pytest.mark.parametrize(
+    ("total", "objects", "expected"),
+    [
+        pytest.param(
+            30,
+            [
+                hpa(4),
+                deployment(2, writer("argocd-controller", "11:59:50"), CONTROLLER),
+                rescale(4, TOO_FEW, "11:59:00", 7),
+            ],
+            {
+                "whoElseWrites": "argocd-controller (last write 2026-01-31 11:59:50 UTC)",
+                "whySoMany": "argocd-controller",
+            },
+            id="github.com/uberswe/createmod.com/pull/1097",
+        ),
+        pytest.param(
+            30,
+            [
+                hpa(2),
+                deployment(1, writer("argocd-controller", "11:59:50", operation="Apply"), CONTROLLER),
+                rescale(2, TOO_FEW, "11:58:00", 9),
+                rescale(2, BELOW, "11:40:00", 2),
+            ],
+            {"whyBackAndForth": "argocd-controller writes the replicas as well, out of the limits"},
+            id="github.com/argoproj/argo-cd/issues/5105",
+        ),
+        pytest.param(
+            30,
+            [hpa(), hpa(name="keda-hpa-web", owner="ScaledObject web"), scaled_object(), deployment(3, CONTROLLER)],
+            {"whoElseWrites": "same target: HorizontalPodAutoscaler keda-hpa-web, ScaledObject web."},
+            id="github.com/kedacore/keda/issues/5825",
+        ),
+        pytest.param(
+            30,
+            [hpa(owner="ScaledObject web"), scaled_object(), deployment(3, CONTROLLER)],
+            {"whoElseWrites": "ScaledObject web controls this autoscaler and reverts changes of its fields. Otherwise"},
+            id="github.com/kedacore/keda/issues/6844",
+        ),
+        pytest.param(
+            30,
+            [
+                hpa(),
+                deployment(3, CONTROLLER, IMAGE),
+                replica_set("web-old", 3, 3, "08:00:00"),
+                replica_set("web-new", 2, 1, "11:58:00"),
+                replica_set("web-older", 0, 0, "07:00:00"),
+                replica_set("blog-new", 2, 2, "11:58:00", owner="blog"),
+            ],
+            {"whySoFew": "A rollout is in progress: ReplicaSets web-new with 1 of 2 ready, web-old with 3 of 3 ready."},
+            id="github.com/kubernetes/kubernetes/issues/98914",
+        ),
+        pytest.param(
+            30,
+            [
+                hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 60}}),
+                deployment(3, CONTROLLER),
+                *UNSTABLE,
+            ],
+            {
+                "whyBackAndForth": "In the last hour 2 up and 2 down, 11:50:00 to 11:58:00. Scale-ups are up to"
+                " 7m apart, longer than the scale-down window (1m):"
+                " spec.behavior.scaleDown.stabilizationWindowSeconds of 420",
+            },
+            id="github.com/kubernetes/kubernetes/issues/81581",
+        ),
+        pytest.param(
+            30,
+            [hpa(), deployment(3, writer("kubectl", "11:55:00", subresource="scale"), CONTROLLER), *UNSTABLE],
+            {
+                "whyBackAndForth": "kubectl writes the replicas as well (last at 11:55:00)",
+                "whoElseWrites": "kubectl through the scale subresource",
+            },
+            id="github.com/nextcloud/helm/issues/561",
+        ),
+        pytest.param(
+            90,
+            [hpa(maximum=5), deployment(5, CONTROLLER), rescale(5, ABOVE, "11:45:00")],
+            {
+                "whySoFew": "5 replicas next: maxReplicas is 5, and 9 are wanted",
+                "whyBackAndForth": "It does not: in the last hour 1 up and 0 down",
+                "whoElseWrites": "No other field manager owns spec.replicas",
+            },
+            id="github.com/kubernetes/kubernetes/issues/59888",
+        ),
+        pytest.param(
+            20,
+            [hpa(), deployment(2, CONTROLLER), rescale(2, BELOW, "09:00:00")],
+            {
+                "whySoMany": "2 replicas are minReplicas.",
+                "whyNotNow": "Nothing is held back: the metrics want 2 replicas",
+                "whyBackAndForth": "No event of the last hour",
+            },
+            id="github.com/kubernetes/kubernetes/issues/100420",
+        ),
+    ],
+)
+def test_the_answer_names_what_caused_it(
+    tmp_path: Path, total: int, objects: Sequence[Manifest], expected: Mapping[str, str]
+) -> None:
+    found = json.loads(explained(tmp_path, total, *objects))["answers"]
+    for question, text in expected.items():
+        assert text in found[question]
+
+
+def test_the_first_sentence_names_who_set_replicas_out_of_the_limits(tmp_path: Path) -> None:
+    """https://github.com/curityio/idsvr-helm/pull/69."""
+    objects = hpa(4), deployment(2, writer("argocd-controller", "11:59:50"), CONTROLLER)
+    _, first, second, *_ = explained(tmp_path, 30, *objects, output="text").splitlines()
+    assert "fewer than minReplicas (4)" in f"{first} {second}".replace("  ", "")
+    assert (
+        "the field manager argocd-controller owns the replicas"
+        in json.loads(explained(tmp_path, 30, *objects))["least"]["cause"]
+    )
+
+
+def test_fields_are_those_of_the_object_that_controls_the_autoscaler(tmp_path: Path) -> None:
+    """https://github.com/kedacore/keda/issues/804: what a user writes into the HPA is reverted."""
+    objects = hpa(owner="ScaledObject web"), scaled_object(), deployment(3, CONTROLLER)
+    found = json.loads(explained(tmp_path, 60, *objects))
+    names = {each["field"]: each["changeField"] for each in found["least"]["levers"]}
+    assert names["spec.minReplicas"] == "spec.minReplicaCount of ScaledObject web"
+    assert names["spec.metrics[0].external.target.averageValue"] == (
+        "the threshold of spec.triggers[0] of ScaledObject web"
+    )
+    behavior = "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.tolerance of ScaledObject web"
+    assert names["spec.behavior.scaleUp.tolerance"] == behavior
+    text = explained(tmp_path, 60, *objects, output="text")
+    assert "spec.minReplicas" not in text
+    assert "spec.metrics[" not in text
+
+
+def test_of_an_operator_the_owner_is_named(tmp_path: Path) -> None:
+    objects = hpa(owner="Shop corner"), deployment(3, CONTROLLER)
+    assert "what Shop corner sets as spec.maxReplicas, now 10" in explained(tmp_path, 60, *objects, output="text")
+
+
+def test_files_with_nothing_about_the_surroundings_have_no_answers(tmp_path: Path) -> None:
+    found = json.loads(explained(tmp_path, 30, hpa(), deployment(3)))
+    assert found["answers"] is None
+
+
+def test_the_own_controller_is_not_another_writer() -> None:
+    assert FIELD_MANAGER in CONTROLLERS
