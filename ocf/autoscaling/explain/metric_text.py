@@ -1,16 +1,16 @@
 """Text of one metric: its measurement, its target and its proposal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from ocf.autoscaling.algorithm import Metric, Pod, Rule, Unavailable
+from ocf.autoscaling.algorithm import Decision, Metric, Pod, Rule
 from ocf.autoscaling.algorithm.metric_proposals import Failure, MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import bounded_amount, clock, duration, listed, number
 from ocf.autoscaling.explain.next_syncs import expiry
-from ocf.autoscaling.explain.reasons import target_text
+from ocf.autoscaling.explain.reasons import negative_text, negative_total, series_of, target_text
 
 __all__ = ["metric_lines"]
 
@@ -32,7 +32,7 @@ def _calculated(metric: Metric, result: Calculation, explanation: Explanation) -
     tolerated = explanation.decision.trace.tolerances
     low, high = number(1.0 - tolerated.down), number(1.0 + tolerated.up)
     yield _measured(metric, result)
-    yield from _series(metric, explanation)
+    yield from _series(metric, result, explanation.decision)
     yield f"Target {target_text(metric)}: the ratio is {number(result.ratio)}; the tolerance is {low} to {high}."
     if result.groups is not None:
         yield from _pods(metric, result, explanation)
@@ -52,25 +52,16 @@ def _measured(metric: Metric, result: Calculation) -> str:
     return f"Measured {measured} {'per replica' if per_replica and metric.target.type != 'Value' else 'in total'}."
 
 
-def _series(metric: Metric, explanation: Explanation) -> Iterator[str]:
+def _series(metric: Metric, result: Calculation, decision: Decision) -> Iterator[str]:
     """Render the series that are added up, as a selector that matches too many is found by their number."""
-    snapshot = explanation.decision.snapshot
-    position = next(
-        (at for at, each in enumerate(snapshot.autoscaler.metrics) if each is metric), len(snapshot.metric_values)
-    )
-    values = snapshot.metric_values[position] if position < len(snapshot.metric_values) else ()
-    if metric.type != "External" or isinstance(values, Mapping | Unavailable):
-        return
-    if len(values) > 1:
-        parts = listed([bounded_amount(each, metric) for each in sorted(values, reverse=True)])
-        yield f"  The sum of {len(values)} series: {parts}."
-    if sum(values) < 0:
-        treated = (
-            "from Kubernetes 1.34 on the controller takes that for an overflow, so it wants the most"
-            if metric.target.average is not None and explanation.settings.features.negative_totals_overflow
-            else "it wants the fewest"
-        )
-        yield f"  The total is negative ({bounded_amount(sum(values), metric)}): {treated}."
+    series = series_of(decision, metric)
+    if len(series) > 1:
+        parts = listed([bounded_amount(each, metric) for each in sorted(series, reverse=True)])
+        yield f"  The sum of {len(series)} series: {parts}."
+    total = negative_total(decision, metric)
+    if total is not None:
+        text = negative_text(metric, total, result)
+        yield f"  {text[:1].upper()}{text[1:]}."
 
 
 def _pods(metric: Metric, result: Calculation, explanation: Explanation) -> Iterator[str]:

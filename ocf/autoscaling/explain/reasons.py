@@ -1,9 +1,9 @@
 """The cause of a decision as a clause for readers who do not know the algorithm: values, targets, fields and times."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ocf.autoscaling.algorithm import Decision, History, Limit, Metric, Rule, Settings
+from ocf.autoscaling.algorithm import Decision, History, Limit, Metric, Rule, Settings, Unavailable
 from ocf.autoscaling.algorithm.metric_proposals import Failure, MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.formatting import (
@@ -21,7 +21,7 @@ from ocf.autoscaling.explain.next_syncs import windows
 from ocf.autoscaling.explain.selected_pods import OddPods, odd_pods
 from ocf.autoscaling.explain.stabilization_holds import Hold
 
-__all__ = ["measured_clause", "odd_clause", "reason_of", "target_text"]
+__all__ = ["measured_clause", "negative_text", "negative_total", "odd_clause", "reason_of", "series_of", "target_text"]
 
 _STABILIZED: Final = (Rule.SCALE_UP_STABILIZED, Rule.SCALE_DOWN_STABILIZED)
 _FILLED: Final = (Rule.FILLED, Rule.FILLED_WITHIN_TOLERANCE, Rule.FILLED_TURNED_RATIO, Rule.FILLED_TURNED_COUNT)
@@ -168,8 +168,35 @@ def _rate(decision: Decision, limit: Limit, settings: Settings) -> str:
 def _metric_clause(decision: Decision, outcome: MetricOutcome, result: Calculation) -> str:
     several = len(decision.snapshot.autoscaler.metrics) > 1
     lead = "of the metrics, " if several else ""
+    total = negative_total(decision, outcome.metric)
+    if total is not None:
+        return f"{lead}{negative_text(outcome.metric, total, result)}"
     most = " wants the most" if several else ""
     return f"{lead}{measured_clause(outcome.metric, result)}{most and ' and' + most}{_calculated(decision, result)}"
+
+
+def negative_total(decision: Decision, metric: Metric) -> int | None:
+    """Return the total of an External metric in thousandths if it is negative."""
+    total = sum(series_of(decision, metric))
+    return total if total < 0 else None
+
+
+def series_of(decision: Decision, metric: Metric) -> Sequence[int]:
+    """Return the series of an External metric in thousandths; none for one of another type."""
+    snapshot = decision.snapshot
+    # A decision of a simulation is explained without its measurements.
+    for each, values in zip(snapshot.autoscaler.metrics, snapshot.metric_values, strict=False):
+        if each is metric and metric.type == "External" and not isinstance(values, Mapping | Unavailable):
+            return values
+    return ()
+
+
+def negative_text(metric: Metric, total: int, result: Calculation) -> str:
+    """Return what the controller does with a negative total, as a clause."""
+    written = f"{metric.name} has a negative total, {amount(total, metric)}"
+    if metric.target.average is not None and result.replicas > 0:
+        return f"{written}, which the controller takes for an overflow since Kubernetes 1.34, so it wants the most"
+    return f"{written}, so it wants the fewest"
 
 
 def measured_clause(metric: Metric, result: Calculation) -> str:

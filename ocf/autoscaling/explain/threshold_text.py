@@ -144,7 +144,12 @@ def _ways(explanation: Explanation, direction: int) -> Iterator[str]:
     # Of a range, the result of this end may itself be another number than the present one.
     base = trace.desired if explanation.exact else trace.current or 0
     now = [
-        each for each in explanation.levers if each.change * direction > 0 and (each.replicas - base) * direction > 0
+        each
+        for each in explanation.levers
+        if each.change * direction > 0
+        and (each.replicas - base) * direction > 0
+        # A limit that is only good in between brings the present replicas into range, whatever the metrics say.
+        and (each.side or not _is_bound(each.field))
     ]
     later = [each for each in explanation.later_levers if each.lever.change * direction > 0]
     best = min((*now, *(each.lever for each in later)), key=lambda each: _is_bound(each.field), default=None)
@@ -163,6 +168,8 @@ def _metric_way(thresholds: MetricThresholds, explanation: Explanation, directio
     if values is not None and not values.low <= thresholds.total <= values.high:
         above = values.low > thresholds.total
         value, replicas = (values.low, values.first) if above else (values.high, values.last)
+        if (replicas - explanation.decision.desired) * direction <= 0:
+            return
         limit = f"{'from' if above else 'up to'} {_value(value, thresholds, metric, up=above)}"
         yield f"{subject} {limit}: {replicas} now"
     elif later is not None and later.side:

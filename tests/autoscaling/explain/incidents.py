@@ -22,7 +22,20 @@ from ocf.objects import Manifest
 from ocf.objects.selectors import LabelSelector
 from tests.autoscaling.explain.values import ago
 
-__all__ = ["INCIDENTS", "Incident", "cpu", "external", "hpa", "measured", "per_pod", "pods", "spec", "steady"]
+__all__ = [
+    "INCIDENTS",
+    "MI",
+    "Incident",
+    "cpu",
+    "external",
+    "hpa",
+    "measured",
+    "memory",
+    "per_pod",
+    "pods",
+    "spec",
+    "steady",
+]
 
 K8S: Final = "https://github.com/kubernetes/kubernetes/issues"
 OWN: Final = "ReplicaSet/web-7d4f"

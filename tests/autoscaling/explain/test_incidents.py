@@ -22,6 +22,7 @@ from ocf.autoscaling.algorithm import (
     decide,
 )
 from ocf.autoscaling.algorithm.history import ScaleEvent
+from ocf.autoscaling.algorithm.snapshot import MetricValues
 from ocf.autoscaling.explain import explain, render
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.levers import Lever
@@ -83,8 +84,14 @@ def values(lever: Lever) -> tuple[Any, Any]:
     return int(lever.value), int(lever.value) - side
 
 
+def measured_again(values: MetricValues, elapsed: timedelta) -> MetricValues:
+    if not isinstance(values, Mapping):
+        return values
+    return {name: sample._replace(at=sample.at + elapsed) for name, sample in values.items()}
+
+
 def later(decision: Decision, snapshot: Snapshot, end: datetime) -> Iterator[Decision]:
-    """Yield the syncs after a decision in virtual time, one period apart, with another snapshot."""
+    """Yield the syncs after a decision in virtual time, with another snapshot; each pod is measured again with its value."""
     at = decision.trace.now
     while at < end:
         at += PERIOD
@@ -96,7 +103,7 @@ def later(decision: Decision, snapshot: Snapshot, end: datetime) -> Iterator[Dec
             status=decision.status,
             scale=grown,
             pods=snapshot.pods,
-            metric_values=snapshot.metric_values,
+            metric_values=[measured_again(each, at - NOON) for each in snapshot.metric_values],
             others=snapshot.others,
         )
         decision = decide(seen, decision.history, now=at)

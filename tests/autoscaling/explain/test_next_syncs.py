@@ -33,6 +33,7 @@ from ocf.autoscaling.algorithm.history import ScaleEvent
 from ocf.autoscaling.explain import explain
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release
 from ocf.autoscaling.explain.thresholds import with_total
+from tests.autoscaling.explain.incidents import measured, pods, steady
 from tests.autoscaling.explain.values import JUST, NOON, QUEUE, ago
 
 PERIOD: Final = timedelta(seconds=15)
@@ -231,3 +232,27 @@ def test_a_starting_pod_counts_when_its_initialization_period_is_over() -> None:
 def test_what_time_does_not_change_has_no_release(wanted: int, current: int) -> None:
     decision = decide(seen(web(maximum=3), wanted, current), History(()), now=NOON)
     assert first_release(decision, Settings()) is None
+
+
+@pytest.mark.parametrize(
+    ("ready", "expected"),
+    [
+        # The sample of 11:59:50 covers 30 s. One of 12:00:05 still begins before the pod became ready, that of 12:00:20
+        # does not (https://github.com/kubernetes/kubernetes/issues/29989).
+        pytest.param(20, NOON + timedelta(seconds=30), id="the-second-sample"),
+        pytest.param(35, NOON + timedelta(seconds=15), id="the-next-sample"),
+    ],
+)
+def test_a_pod_that_was_starting_counts_with_its_next_sample(ready: int, expected: datetime) -> None:
+    mine, [young] = tuple(pods(4)), pods(1, "ReplicaSet/web-9a1c", age=50, since=ready)
+    cpu_target = Metric("Resource", "cpu", MetricTarget("Utilization", utilization=50))
+    snapshot = Snapshot(
+        autoscaler=Autoscaler(name="web", minimum=1, maximum=10, metrics=(cpu_target,)),
+        scale=Scale(5, 5, "app=web"),
+        pods=(*mine, young),
+        metric_values=({**measured(mine, 560), **measured([young], 1900)},),
+    )
+    decision = decide(snapshot, steady(5), now=NOON)
+
+    assert decision.desired == 5
+    assert first_release(decision, Settings(), direction=1) == (expected, 9)
