@@ -25,7 +25,7 @@ _ADVICE: Final = {
     "selector is required": "The scale of the target has no selector: its `status.selector` must be a string.",
     # The text after it differs since 1.37.
     "pods by selector ": "Pods are counted by selector, not by owner: give the targets selectors that do"
-    " not overlap, or delete one of the autoscalers.",
+    " not overlap, or remove one of the autoscalers (at the object that controls it, if one does).",
 }
 """Advice by a part of the message; the first match counts."""
 

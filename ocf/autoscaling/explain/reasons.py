@@ -94,7 +94,9 @@ def _failed(decision: Decision) -> str:
     trace = decision.trace
     found = trace.combination
     if found is None:
-        return f"the pods that count are not known, so nothing is changed: {trace.problem}"
+        shared = "HPA" in trace.problem
+        why = "several autoscalers select the same pods" if shared else "the pods that count are not known"
+        return f"{why}, so nothing is changed: {trace.problem}"
     failed = [each for each in found.outcomes if isinstance(each.result, Failure)]
     if not failed:
         return "there is no metric, so nothing is changed"

@@ -102,12 +102,13 @@ def _surplus(
         yield _effect(decision, surplus, text, history, settings)
         return
     if len(living) <= scale.observed:
-        text = f"{counted} ({autoscaler.kind} {autoscaler.target} has created {scale.observed}), as during a rollout"
+        created = f"{autoscaler.kind} {autoscaler.target} has created {scale.observed}"
+        text = f"{counted} ({created}), as during a rollout or just after a scale-down"
     else:
         others = len(living) - max(scale.replicas, scale.observed)
         text = (
             f"the selector matches {len(living)} pods, but {autoscaler.kind} {autoscaler.target} has {scale.observed}:"
-            f" {others} {_belong(others)} to another workload with the same labels"
+            f" {others} {_belong(others)} to another workload with the same labels, unless that status is outdated"
         )
     yield OddPods(text, (), wanted_by(decision), None, _counts_too_many(decision, scale))
 

@@ -91,7 +91,7 @@ def measured_again(values: MetricValues, elapsed: timedelta) -> MetricValues:
 
 
 def later(decision: Decision, snapshot: Snapshot, end: datetime) -> Iterator[Decision]:
-    """Yield the syncs after a decision in virtual time, with another snapshot; each pod is measured again with its value."""
+    """Yield the syncs after a decision in virtual time, with another snapshot whose pods are measured again."""
     at = decision.trace.now
     while at < end:
         at += PERIOD
@@ -108,6 +108,24 @@ def later(decision: Decision, snapshot: Snapshot, end: datetime) -> Iterator[Dec
         )
         decision = decide(seen, decision.history, now=at)
         yield decision
+
+
+WHY_NOT_FEWER: Final = (
+    "kubernetesquestions.com/questions/62531735",
+    "kubernetesquestions.com/questions/58535208",
+    "github.com/kubernetes/kubernetes/issues/95762",
+    "github.com/kubernetes/autoscaler/issues/1741",
+)
+
+
+@pytest.mark.parametrize("incident", [each for each in ROWS if each.id in WHY_NOT_FEWER])
+def test_who_asks_why_it_does_not_scale_down_finds_value_field_and_time_in_three_lines(incident: Incident) -> None:
+    *_, third = next(iter(render(explained(incident)))).lines[:3]
+    assert re.fullmatch(
+        r"Fewer: memory up to \S+ \(.* per pod.*\), unchanged from the next sync on: \d at 12:05:15;"
+        r" or spec\.metrics\[\d\]\.resource\.target\.average\w+ \w+ or more \(now \w+\): \d at 12:05:15\.",
+        third,
+    )
 
 
 def check_fields(incident: Incident) -> None:
