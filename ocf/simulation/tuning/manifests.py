@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ocf.autoscaling.api.betas import as_v2
 from ocf.errors import ManifestError
 from ocf.objects import Manifest, dump_document
 from ocf.objects.documents import load_documents
@@ -24,6 +25,7 @@ def tuned_manifest(hpa: Manifest, tuned: Manifest, values: Mapping[str, Any]) ->
         tuned: The HPA of the winner, with all defaults.
         values: Values of the settings by field; only those of the HPA are used.
     """
+    hpa = as_v2(hpa)
     if hpa.get("apiVersion") != tuned.get("apiVersion", hpa.get("apiVersion")):
         return tuned  # the fields of autoscaling/v1 have other names
     found = hpa
@@ -48,7 +50,7 @@ def tuned_text(text: str, tuned: Manifest, values: Mapping[str, Any]) -> str:
 
     Comments, order and other documents are kept: a value is replaced where it is written, and a new field is written
     after the key of the map that it belongs to. Where that is not possible, such as with aliases, the document is
-    written anew.
+    written anew; of a list, and of a text with duplicate keys, only the HPA is.
 
     Args:
         tuned: The HPA of the winner, with all defaults.
@@ -61,8 +63,11 @@ def tuned_text(text: str, tuned: Manifest, values: Mapping[str, Any]) -> str:
           minReplicas: 4  # nights
           maxReplicas: 9
     """
-    documents = load_documents(text)
-    [at] = [number for number, each in enumerate(documents) if each.get("kind") == HPA_KIND]
+    documents = _parsed(text) or ()
+    found = [number for number, each in enumerate(documents) if each.get("kind") == HPA_KIND]
+    if len(found) != 1:
+        return dump_document(tuned)
+    at = found[0]
     wanted = tuned_manifest(documents[at], tuned, values)
     edited = text
     for steps in _changes(documents[at], wanted, ()):

@@ -107,6 +107,26 @@ def test_the_manifest_of_the_winner_is_written(scenario: str) -> None:
         assert written == expected.replace("ion: 60", f"ion: {values[UTILIZATION]}")
 
 
+@pytest.mark.parametrize(
+    ("hpa", "kept"),
+    [
+        pytest.param(HPA.replace("autoscaling/v2", "autoscaling/v2beta2"), True, id="v2beta2"),
+        pytest.param(HPA.replace("maxReplicas:", "maxReplicas: 3\n  maxReplicas:"), False, id="a duplicate key"),
+        pytest.param(
+            "apiVersion: v1\nkind: List\nitems:\n- " + HPA.strip().replace("\n", "\n  ") + "\n", False, id="a list"
+        ),
+    ],
+)
+def test_the_manifest_of_any_file_that_is_read_is_written(hpa: str, kept: bool) -> None:
+    Path("hpa.yaml").write_text(hpa)
+    found = json.loads(tuned("--output", "json", "--write", "tuned.yaml", scenario="named.yaml").stdout)
+    text = Path("tuned.yaml").read_text()
+    written = load_document(text)
+    assert written["apiVersion"] == "autoscaling/v2"
+    assert written["spec"]["minReplicas"] == found["winner"]["settings"]["spec.minReplicas"]
+    assert ("# one may fail" in text) == kept
+
+
 def test_requirements_that_cannot_be_met_exit_with_1_and_write_no_manifest() -> None:
     done = tuned("--require", "overload_time < 1%", "--require", "pod_hours < 0.2", "--write", "tuned.yaml")
     assert done.exit_code == 1
