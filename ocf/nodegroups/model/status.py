@@ -84,9 +84,16 @@ class GroupStatus:
             ),
         )
 
-    def backed_off(self, now: datetime) -> frozenset[tuple[str, str]]:
-        """Return the types and zones that are left alone at the moment."""
-        return frozenset((each.instance_type, each.zone) for each in self.refusals if now < each.until)
+    def backed_off(self, now: datetime, *, times: int = 1) -> frozenset[tuple[str, str]]:
+        """Return the types and zones that are left alone at the moment.
+
+        Args:
+            now: The time of the reconcile.
+            times: How many times as long they are left alone.
+        """
+        return frozenset(
+            (each.instance_type, each.zone) for each in self.refusals if now < each.at + times * (each.until - each.at)
+        )
 
     def refused(self, instance_type: str, zone: str, now: datetime) -> "GroupStatus":
         """Return the status after the provider refused a type in a zone.

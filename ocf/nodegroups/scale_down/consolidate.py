@@ -40,6 +40,8 @@ _TURN: Final = 60  # seconds
 _ROUNDING: Final = 1e-6
 # By then the new nodes have long joined or failed (`bootTimeout` is 15 minutes by default).
 _LONGEST: Final = timedelta(hours=1)
+# How many times as long as for pods that wait a refused type is not bought to save money: 1, 2, 4, 6 hours.
+_RETRIED_AFTER: Final = 12
 # Blocks that end by themselves, so the replacement waits for them.
 _PASSING: Final = ("cooldown", "pdb")
 
@@ -83,7 +85,7 @@ def plan_replacement(
     # One at a time: the saving of the next one depends on how this one ends.
     if status.draining or status.replaced or any(node.in_flight for node in members):
         return None
-    selection = select_instance_type(group, learned.catalog, backed_off=status.backed_off(now))
+    selection = select_instance_type(group, learned.catalog, backed_off=status.backed_off(now, times=_RETRIED_AFTER))
     offers = templates(group, selection, learned)
     prices = {node.name: price for node in members if (price := _price(node, learned.catalog)) is not None}
     all_rules = (*RULES, *rules)

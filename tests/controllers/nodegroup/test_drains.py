@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from ocf.cluster import Subresource
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject, read_group
-from ocf.errors import FieldProblem, api_error
+from ocf.errors import FieldProblem
 from ocf.nodegroups.snapshot import SnapshotPod
 from ocf.objects import Manifest, ObjectKey, format_time, parse_time
 from tests.controllers.nodegroup.conftest import API, GROUP, Env, run
@@ -313,34 +312,6 @@ def test_the_pause_after_a_drain_follows_from_the_ones_before(
         found = (await node_status(env, name))["drainBackoff"]
         assert found["failures"] == expected
         assert abs(parse_time(found["until"]) - env.clock.now() - pause) <= timedelta(seconds=30)
-
-    run(scenario())
-
-
-def test_consolidation_whose_drains_fail_buys_at_most_once_an_hour(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        await env.set_up(instanceSelection="Cheapest", scaleDownPolicy={"consolidate": True})
-        await env.add_pod("big-0", cpu="7")
-        await env.tick(6)
-        await env.add_pod("web-0", cpu="900m")
-        await env.tick(2)
-        await env.remove_pods("big-0")
-        create = env.cluster.create
-
-        async def denies(manifest: Manifest, **named: Any) -> Manifest:
-            if named.get("subresource") == Subresource.EVICTION:
-                raise api_error("admission webhook denied it", code=403, reason="Forbidden")
-            return await create(manifest, **named)
-
-        monkeypatch.setattr(env.cluster, "create", denies)
-        bought, known = [], len(env.cloud.requests)
-        for _ in range(240):
-            await env.tick(by=timedelta(minutes=1))
-            if len(env.cloud.requests) > known:
-                known = len(env.cloud.requests)
-                bought.append(env.clock.now())
-        assert len(bought) > 1
-        assert all(later - earlier >= timedelta(hours=1) for earlier, later in pairwise(bought))
 
     run(scenario())
 
