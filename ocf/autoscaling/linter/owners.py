@@ -50,7 +50,8 @@ def of_scaled_object(finding: Finding) -> Finding:
     fix = finding.fix.replace(", which controls this HPA and reverts changes of it", "").replace(
         ", which controls this HPA", ""
     )
-    return replace(finding, path=path, explanation=f"In the HPA that KEDA makes of it: {finding.explanation}", fix=fix)
+    place = "" if finding.code in _ABOUT_OTHERS else "In the HPA that KEDA makes of it: "
+    return replace(finding, path=path, explanation=f"{place}{finding.explanation}", fix=fix)
 
 
 def _owner(hpa: Manifest) -> str:

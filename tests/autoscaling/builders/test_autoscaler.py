@@ -257,6 +257,12 @@ class TestRequests:
             pytest.param(deployment(MEMORY), [CPU_70], "app requests no cpu", id="something else requested"),
             pytest.param(deployment(CPU, {}), [CPU_70], "c1 requests no cpu", id="one of two"),
             pytest.param(
+                deployment({"requests": {"cpu": 0}}),
+                [CPU_70],
+                "the cpu requests of the pod add up to 0",
+                id="0 requested",
+            ),
+            pytest.param(
                 deployment(CPU, initContainers=[{"name": "mesh", "restartPolicy": "Always"}]),
                 [CPU_70],
                 "mesh requests no cpu",

@@ -101,6 +101,13 @@ def test_the_texts_are_about_the_scaled_object() -> None:
     assert finding.fix == "Change spec.maxReplicaCount in ScaledObject web."
 
 
+def test_a_finding_about_the_target_is_that_of_any_autoscaler() -> None:
+    target = workload(FULL, replicas=3)
+
+    (ours,), (theirs,) = lint(scaled_object(QUEUE), target), lint(hpa(), target)
+    assert (ours.explanation, ours.fix) == (theirs.explanation, theirs.fix)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -199,3 +206,10 @@ spec: {scaleTargetRef: {name: other}, minReplicaCount: 5, maxReplicaCount: 5}
     assert (len(answer.stdout.splitlines()), answer.exit_code) == (1, 0)
     assert "validated 0 HorizontalPodAutoscalers" in answer.stderr
     assert (plain.stdout, plain.exit_code) == ("", 0)
+
+    annotated = CliRunner().invoke(
+        app, ["validate", "--lint", "--output", "github", "all.yaml"], catch_exceptions=False
+    )
+    assert annotated.stdout.startswith(
+        "::warning file=all.yaml,line=7,col=3,title=ScaledObject web::spec.maxReplicaCount"
+    )
