@@ -132,7 +132,8 @@ def _once(documents: Iterable[Document]) -> Iterator[Document]:
     """Leave out the documents of files that are given a second time."""
     seen = set()
     for document in documents:
-        place = (os.path.normpath(document.file), document.number, document.line, document.path)
+        of_file = document.number, document.line, document.path, document.problem
+        place = (os.path.normpath(document.file), *of_file)
         if place not in seen:
             seen.add(place)
             yield document
