@@ -178,6 +178,7 @@ def corpus(servers: Servers) -> None:
     """Record the validation of HPAs."""
     script("record.hpa_corpus", servers.lenient, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
     script("record.hpa_v1", servers.lenient, TOKEN)
+    script("record.kubectl_verdicts")
 
 
 def sequences(_: Servers) -> None:
