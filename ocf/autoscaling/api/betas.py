@@ -59,7 +59,7 @@ _AS_V2: Final = "a field of autoscaling/v2: write apiVersion: autoscaling/v2"
 
 def _metric(value: str, average: str, utilization: str) -> Reader:
     """Return the reader of a metric of a spec or of a status, whose fields have other names."""
-    newer = dict.fromkeys(("target", "current", "metric", "describedObject"), _AS_V2)
+    newer: dict[str, str] = dict.fromkeys(("target", "current", "metric", "describedObject"), _AS_V2)
     resource = {"name": text, utilization: _INT32, average: quantity}
     named = {"metricName": text, average: quantity}
     source = {

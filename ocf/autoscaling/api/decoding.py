@@ -85,7 +85,7 @@ _OF_SPEC: Final = {
     "targetCPUUtilizationPercentage": "write metrics: [{type: Resource, resource: {name: cpu, target: "
     "{type: Utilization, averageUtilization: {}}}}]"
 }
-_DESCRIBED: Final = dict.fromkeys(("kind", "name", "apiVersion"), "write it in describedObject")
+_DESCRIBED: Final[dict[str, str]] = dict.fromkeys(("kind", "name", "apiVersion"), "write it in describedObject")
 
 
 def _metric(values_field: str, values: Mapping[str, Reader]) -> Reader:

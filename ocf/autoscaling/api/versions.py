@@ -15,12 +15,15 @@ __all__ = ["read_hpa"]
 
 _CURRENT: Final = FeatureGates()
 _INT32: Final = integer("int32")
+_OF_V2: Final[dict[str, str]] = dict.fromkeys(
+    ("metrics", "behavior"), "a field of autoscaling/v2: write apiVersion: autoscaling/v2"
+)
 _V1: Final = struct(
     apiVersion=text,
     kind=text,
     metadata=METADATA,
     spec=struct(
-        dict.fromkeys(("metrics", "behavior"), "a field of autoscaling/v2: write apiVersion: autoscaling/v2"),
+        _OF_V2,
         scaleTargetRef=struct(kind=text, name=text, apiVersion=text),
         minReplicas=_INT32,
         maxReplicas=_INT32,
