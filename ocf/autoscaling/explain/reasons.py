@@ -31,7 +31,6 @@ def reason_of(decision: Decision, settings: Settings, *, hold: Hold | None = Non
     """Return the cause of a decision.
 
     Args:
-        decision: The decision.
         settings: The settings that it was made with.
         hold: The recommendation that holds the replicas.
         assumed: Whether that recommendation is assumed, not known.

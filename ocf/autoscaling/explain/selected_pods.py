@@ -47,7 +47,6 @@ def odd_pods(decision: Decision, history: History, settings: Settings) -> Iterat
     """Find the pods that the selector matches and that are not those of the target at rest.
 
     Args:
-        decision: The decision.
         history: The history that it used.
         settings: The controller's settings.
 
