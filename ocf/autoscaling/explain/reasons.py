@@ -167,13 +167,15 @@ def _rate(decision: Decision, limit: Limit, settings: Settings) -> str:
 
 
 def _metric_clause(decision: Decision, outcome: MetricOutcome, result: Calculation) -> str:
+    metric = outcome.metric
     several = len(decision.snapshot.autoscaler.metrics) > 1
-    lead = "of the metrics, " if several else ""
-    total = negative_total(decision, outcome.metric)
+    lead = f"of the metrics, {metric.name} wants the most: " if several else ""
+    total = negative_total(decision, metric)
     if total is not None:
-        return f"{lead}{negative_text(outcome.metric, total, result)}"
-    most = " wants the most" if several else ""
-    return f"{lead}{measured_clause(outcome.metric, result)}{most and ' and' + most}{_calculated(decision, result)}"
+        return f"{lead}{negative_text(metric, total, result)}"
+    series = series_of(decision, metric)
+    added = f" ({len(series)} series add up to {amount(sum(series), metric)})" if len(series) > 1 else ""
+    return f"{lead}{measured_clause(metric, result)}{added}{_calculated(decision, result)}"
 
 
 def negative_total(decision: Decision, metric: Metric) -> int | None:

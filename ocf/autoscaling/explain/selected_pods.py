@@ -13,7 +13,7 @@ from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Pod, Scale,
 from ocf.autoscaling.algorithm.history import ZERO_TIME
 from ocf.autoscaling.algorithm.pod_groups import count_ready_pods
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
-from ocf.autoscaling.explain.formatting import listed
+from ocf.autoscaling.explain.formatting import listed, replica_count
 
 __all__ = ["OddPods", "odd_pods", "wanted_by", "without_pods", "workload_of"]
 
@@ -90,7 +90,7 @@ def _surplus(
     generations: dict[str, list[Pod]] = {}
     for each in living:
         generations.setdefault(each.owner, []).append(each)
-    counted = f"{len(living)} pods count for {scale.replicas} replicas"
+    counted = f"{len(living)} pods count for {replica_count(scale.replicas)}"
     if len(generations) > 1 and all(each.startswith("ReplicaSet/") for each in generations):
         # What remains after the rollout, or after it is given up: a generation that never becomes ready does not.
         ordered = sorted(generations, key=lambda owner: _rank(generations[owner]), reverse=True)

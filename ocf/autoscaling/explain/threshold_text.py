@@ -148,6 +148,8 @@ def _ways(explanation: Explanation, direction: int) -> Iterator[str]:
         for each in explanation.levers
         if each.change * direction > 0
         and (each.replicas - base) * direction > 0
+        # While the metrics fail, a limit only hides the cause.
+        and not (trace.decided_by is Rule.FAILED and _is_bound(each.field))
         # A limit that is only good in between brings the present replicas into range, whatever the metrics say.
         and (each.side or not _is_bound(each.field))
     ]

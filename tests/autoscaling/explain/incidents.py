@@ -394,7 +394,9 @@ INCIDENTS: Final = (
         f"{K8S}/101371", external("10"), 90_000, ("scale-up window of 5m", "9 are wanted"), replicas=4,
         scaleUp={"stabilizationWindowSeconds": 300},
     ),
-    _short_of_series(f"{K8S}/110501", (15_000, 15_000, 15_000), external("10"), ("queue is at 15 per replica", "is 5")),
+    _short_of_series(
+        f"{K8S}/110501", (15_000, 15_000, 15_000), external("10"), ("15 per replica", "3 series add up to 45")
+    ),
     _short_of_series(f"{K8S}/87797", (15_000,), external("5", "value"), ("15 in total, target 5 in", "3 times 3")),
     _short_of_series(f"{K8S}/79272", (4_002,), external("3"), ("1334m per replica, target 3 per pod", "is 2")),
 )  # fmt: skip

@@ -55,8 +55,8 @@ def samples(value: int, *names: str) -> dict[str, Sample]:
         ),
         pytest.param(
             [(QUEUE, (5000,)), (CPU, GONE)],
-            "of the metrics, queue is at 1250m per replica, target 1 per pod and wants the most: the total divided by"
-            " the target, rounded up, is 5",
+            "of the metrics, queue wants the most: queue is at 1250m per replica, target 1 per pod: the total divided"
+            " by the target, rounded up, is 5",
             id="one-of-two-failed-and-the-other-wants-more",
         ),
         pytest.param(
