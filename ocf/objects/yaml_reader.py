@@ -8,7 +8,6 @@ kubectl reads it. Scalars have the meaning they have in Kubernetes, see `ocf.obj
 
 import base64
 import binascii
-import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -230,6 +229,8 @@ class _Reader:
         parent.key = key
 
     def _key_text(self, key: Any, written: str) -> str:
+        import json
+
         meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
         raise self._error_at(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
 
@@ -290,6 +291,8 @@ class _KubectlReader(_Reader):
     def _key_text(self, key: Any, written: str) -> str:
         if key is None or isinstance(key, dict | list):
             return super()._key_text(key, written)
+        import json
+
         return json.dumps(key)
 
     def _repeated(self, detail: str) -> None:
