@@ -132,16 +132,12 @@ def test_events_in_the_operators_own_words() -> None:
         await asyncio.sleep(MINUTE)
         await env.change(autoscaling=None, image="memcached:1.6.1")
         await asyncio.sleep(MINUTE)
-        names = [
-            ("Created", "Deployment"),
-            ("Created", HPA),
-            ("Created", "Service"),
-            ("Updated", "Deployment"),
-        ]
+        made = ", ".join(f"{kind} my-cache" for kind in ("Deployment", HPA, "Service"))
+        notes = [("Created", f"Created 3 objects: {made}"), ("Updated", "Updated Deployment my-cache")]
         reporter = f"memcached.c5c3.io/{NAME}"
 
         # None for the autoscaler that was deleted.
-        assert await env.events() == [(why, "Reconcile", f"{why} {kind} my-cache", reporter) for why, kind in names]
+        assert await env.events() == [(reason, "Reconcile", note, reporter) for reason, note in notes]
 
     run_test(test)
 

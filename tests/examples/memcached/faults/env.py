@@ -171,8 +171,9 @@ class OperatorEnv(Env):
             options: Changed options of the manager.
             changed: Changes of the operator.
         """
-        given = {"resync": None, "rate_limiter": self.delays(), "components": self._components, **changed}
-        operator = replace(memcached_operator, **given)
+        # Which events become one depends on which reconcile made what, and that on the fault.
+        given = {"resync": None, "rate_limiter": self.delays(), "components": self._components, "fold_events": False}
+        operator = replace(memcached_operator, **(given | changed))
         gateway = through or self.gateway
         running_it = running(gateway, operator, options=self.options(**(options or {})))
         async with self._tidy(), self.neighbours(), running_it as process:
