@@ -179,7 +179,7 @@ class Life:
         cache = await self.found("memcached.c5c3.io/v1alpha1", "Memcached")
         events = await self.admin.list("events.k8s.io/v1", "Event", ListOptions(namespace=self.namespace))
         made = [await self.found(*kind) for kind in MADE]
-        return None not in made and bool(cache and cache.get("status")) and len(events.items) >= len(MADE)
+        return None not in made and bool(cache and cache.get("status")) and bool(events.items)
 
     async def runs(self, image: str) -> bool:
         live = await self.found("apps/v1", "Deployment")
