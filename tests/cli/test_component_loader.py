@@ -141,16 +141,18 @@ class TestOwners:
                 b"kind: Shop", "owner.yaml: document 1 is not an owner: Shop: apiVersion: required value", id="no owner"
             ),
             pytest.param(
-                b"{kind: List, items: [{kind: Shop}]}",
+                b"{apiVersion: v1, kind: List, items: [{kind: Shop}]}",
                 "owner.yaml: document 1, items[0] is not an owner: Shop: apiVersion: required value",
                 id="no owner in a List",
             ),
             pytest.param(
-                b"{kind: List, items: [a]}",
+                b"{apiVersion: v1, kind: List, items: [a]}",
                 "owner.yaml: document 1 is not an owner: items[0]: items of a List must be objects, got str",
                 id="no object in a List",
             ),
-            pytest.param(b"{kind: List, items: []}", "owner.yaml holds no objects; ", id="an empty List"),
+            pytest.param(
+                b"{apiVersion: v1, kind: List, items: []}", "owner.yaml holds no objects; ", id="an empty List"
+            ),
             pytest.param(b"a: \xff", "owner.yaml: invalid text: byte 4 is not UTF-8", id="no text"),
             pytest.param(b"#" * (3 * 2**20 + 1), "owner.yaml: document 1: longer than 3145728 bytes", id="too long"),
         ],

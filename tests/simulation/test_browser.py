@@ -85,7 +85,7 @@ def test_the_end_of_the_curve_may_follow_from_the_load() -> None:
         pytest.param(
             SCENARIO,
             HPA.replace("spec:", "kind: twice\nspec:"),
-            ("hpa.yaml", 4, "", "the key kind is given twice"),
+            ("hpa.yaml", 4, "kind", '"twice" is not a kind of the group autoscaling: write HorizontalPodAutoscaler'),
             id="the text of the HPA",
         ),
         pytest.param(
