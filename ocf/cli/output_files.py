@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -57,13 +57,27 @@ def written_file(path: Path, option: str) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+            _take_over(path, temporary)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise ConfigError(f"{option}: {path} cannot be written: {error.strerror or error}") from error
+
+
+def _take_over(path: Path, temporary: Path) -> None:
+    """Store the content of a temporary file, and give it the owner, if that is allowed, and the mode of another one."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    if not path.exists():
+        temporary.chmod(0o666 & ~_umask())
+        return
+    found = path.stat()
+    if hasattr(os, "chown"):
+        with suppress(PermissionError):
+            os.chown(temporary, found.st_uid, found.st_gid)
+    temporary.chmod(found.st_mode)
 
 
 def _umask() -> int:

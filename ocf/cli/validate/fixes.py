@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ocf.autoscaling.api.betas import METRIC_LISTS, as_v2
 from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.cli.manifest_files import STDIN, documents_in, read_documents
+from ocf.cli.output_files import written_file
 from ocf.errors import ConfigError
 from ocf.objects.documents import dump_document
 from ocf.objects.paths import get_field
@@ -34,7 +36,8 @@ class _Edit(NamedTuple):
 def fix_files(paths: Iterable[str]) -> Iterator[str]:
     """Edit the files in which an HPA is of a beta, or has metrics of one; yield a line for each.
 
-    A file is only written if it then holds what it should, and what it held otherwise.
+    A file is only written if it then holds what it should, and what it held otherwise; it is replaced at once. Of
+    several names of a file, such as symbolic links, the first one counts.
 
     Raises:
         ConfigError: If a path is the standard input, or a file cannot be written.
@@ -42,18 +45,19 @@ def fix_files(paths: Iterable[str]) -> Iterator[str]:
     paths = list(paths)
     if STDIN in paths:
         raise ConfigError("--fix edits files; give the name of a file in place of the standard input")
-    by_file: dict[str, list[Document]] = {}
+    by_file: dict[str, dict[str, list[Document]]] = {}
     for document in read_documents(paths):
-        by_file.setdefault(document.file, []).append(document)
-    for file, documents in by_file.items():
+        names = by_file.setdefault(os.path.realpath(document.file), {})
+        names.setdefault(document.file, []).append(document)
+    for file, documents in (next(iter(names.items())) for names in by_file.values()):
         old = [
             each for each in documents if each.manifest is not None and _converted(each.manifest) is not each.manifest
         ]
         if old:
-            names = ", ".join(f"{each.path or f'document {each.number}'}" for each in old)
+            places = ", ".join(f"{each.path or f'document {each.number}'}" for each in old)
             fixed = _fix(Path(file), documents)
             result = "written as autoscaling/v2" if fixed else "cannot be edited in place; write autoscaling/v2 by hand"
-            yield f"{file}: {names}: {result}"
+            yield f"{file}: {places}: {result}"
 
 
 def _converted(manifest: Manifest) -> Manifest:
@@ -79,10 +83,8 @@ def _fix(path: Path, documents: list[Document]) -> bool:
     edited = text.encode(encoding)
     if [each.manifest for each in documents_in(str(path), edited)] != wanted:
         return False
-    try:
-        path.write_bytes(edited)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with written_file(path, "--fix") as temporary:
+        temporary.write_bytes(edited)
     return True
 
 

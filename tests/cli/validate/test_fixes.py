@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -133,6 +136,50 @@ def test_json_and_items_of_lists_are_edited(tmp_path: Path) -> None:
 
     assert [each["apiVersion"] for each in items] == ["autoscaling/v2"] * 2
     assert items[1]["spec"]["metrics"][0]["pods"]["target"] == {"type": "AverageValue", "averageValue": 5}
+
+
+V2BETA2: Final = HEAD.replace("v2beta1", "v2beta2").replace("  metrics:\n", "")
+
+
+def test_a_file_that_cannot_be_written_completely_stays_as_it_was(tmp_path: Path) -> None:
+    """The limit on the size of files is that of a process: a disk that is full after 4 KiB."""
+    file = tmp_path / "web.yaml"
+    text = f"{V2BETA2}# {'x' * 20_000}\n"
+    file.write_text(text)
+    program = "from ocf.cli.app import app; app()"
+    ocf = shlex.join([sys.executable, "-c", program, "validate", "--fix", str(file)])
+    done = subprocess.run(["/bin/sh", "-c", f"ulimit -f 8; {ocf}"], capture_output=True, text=True, check=False)  # noqa: S603
+
+    assert done.returncode == 2, done.stderr
+    assert f"--fix: {file} cannot be written: File too large" in done.stderr
+    assert file.read_text() == text
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_the_mode_and_a_symbolic_link_stay(tmp_path: Path) -> None:
+    folder, stored = tmp_path / "files", tmp_path / "stored.yaml"
+    folder.mkdir()
+    stored.write_text(V2BETA2)
+    stored.chmod(0o640)
+    link = folder / "web.yaml"
+    link.symlink_to(stored)
+    assert fix(link).exit_code == 0
+
+    assert link.is_symlink()
+    assert stored.read_text() == V2BETA2.replace("v2beta2", "v2")
+    assert stored.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_file_with_two_names_is_edited(tmp_path: Path, link: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(V2BETA2)
+    getattr(tmp_path / "b.yaml", link)(file)
+    answer = fix(tmp_path)
+
+    assert "cannot be edited" not in answer.stderr
+    assert answer.exit_code == 0
+    assert [each.read_text() for each in sorted(tmp_path.iterdir())] == [V2BETA2.replace("v2beta2", "v2")] * 2
 
 
 @pytest.mark.parametrize(
