@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import codecs
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from ocf.autoscaling.api.betas import METRIC_LISTS, as_v2
 from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.cli.manifest_files import STDIN, documents_in, read_documents
 from ocf.cli.output_files import written_file
+from ocf.cli.validate.metric_edits import Edit, comments_in, source_edits
 from ocf.errors import ConfigError
-from ocf.objects.documents import dump_document
 from ocf.objects.paths import get_field
 from ocf.objects.yaml_places import YamlNode, split_path
 
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
 
 __all__ = ["fix_files"]
-
-
-class _Edit(NamedTuple):
-    """A replacement of a part of the text of a document."""
-
-    start: int
-    end: int
-    text: str
 
 
 def fix_files(paths: Iterable[str]) -> Iterator[str]:
@@ -68,27 +60,49 @@ def _fix(path: Path, documents: list[Document]) -> bool:
     """Edit a file; return False if it would not hold what it should."""
     data = path.read_bytes()
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    if data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         return False
-    edits: list[_Edit] = []
+    for whole in (False, True):
+        edited = _edited(text, documents, whole=whole).encode(encoding)
+        if _holds(list(documents_in(str(path), edited)), documents):
+            with written_file(path, "--fix") as temporary:
+                temporary.write_bytes(edited)
+            return True
+    return False
+
+
+def _edited(text: str, documents: list[Document], *, whole: bool) -> str:
+    edits: list[Edit] = []
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     for document in documents:
         if document.manifest is not None:
-            edits += (_in_file(edit, document, lines) for edit in _edits(document, document.manifest))
+            edits += (_in_file(edit, document, lines) for edit in _edits(document, document.manifest, whole=whole))
     for start, end, new in sorted(set(edits), reverse=True):
         text = f"{text[:start]}{new}{text[end:]}"
-    wanted = [None if each.manifest is None else _converted(each.manifest) for each in documents]
-    edited = text.encode(encoding)
-    if [each.manifest for each in documents_in(str(path), edited)] != wanted:
+    return text
+
+
+def _holds(found: list[Document], before: list[Document]) -> bool:
+    """Return whether a file holds the converted objects, the others as they were, and all comments."""
+    wanted = [None if each.manifest is None else _converted(each.manifest) for each in before]
+    if [each.manifest for each in found] != wanted:
         return False
-    with written_file(path, "--fix") as temporary:
-        temporary.write_bytes(edited)
-    return True
+    texts = (
+        sorted(
+            note
+            for part in dict.fromkeys((each.number, each.text) for each in documents)
+            for note in comments_in(part[1])
+        )
+        for documents in (found, before)
+    )
+    return next(texts) == next(texts)
 
 
-def _in_file(edit: _Edit, document: Document, lines: list[int]) -> _Edit:
+def _in_file(edit: Edit, document: Document, lines: list[int]) -> Edit:
     """Return an edit at its place in the file; columns are those of the document."""
 
     def place(at: int) -> int:
@@ -99,7 +113,12 @@ def _in_file(edit: _Edit, document: Document, lines: list[int]) -> _Edit:
     return edit._replace(start=place(edit.start), end=place(edit.end))
 
 
-def _edits(document: Document, manifest: Manifest) -> Iterator[_Edit]:
+def _edits(document: Document, manifest: Manifest, *, whole: bool) -> Iterator[Edit]:
+    """Yield the edits of an object.
+
+    Args:
+        whole: Write the new fields as they are, without the text and the comments of the old ones.
+    """
     wanted = _converted(manifest)
     root = YamlNode.root(document.text)
     found = None if root is None else root.descend(split_path(document.path))
@@ -108,43 +127,12 @@ def _edits(document: Document, manifest: Manifest) -> Iterator[_Edit]:
     version = found.child("apiVersion")
     if version is not None and manifest["apiVersion"] != wanted["apiVersion"]:
         quote = version.node.style or ""
-        yield _Edit(version.node.start_mark.index, version.node.end_mark.index, f"{quote}{wanted['apiVersion']}{quote}")
+        yield Edit(version.node.start_mark.index, version.node.end_mark.index, f"{quote}{wanted['apiVersion']}{quote}")
     for part, name, _ in METRIC_LISTS:
         lists = [get_field(each, (part, name)) or () for each in (manifest, wanted)]
         for number, (old, new) in enumerate(zip(*lists, strict=True)):
             for source in new if new != old else ():
                 place = found.descend((part, name, number, source))
                 if new[source] != old[source] and place.exact:
-                    yield from _of_source(place.node, old[source], new[source], document.text)
-
-
-def _of_source(node: Any, old: Mapping[str, Any], new: Mapping[str, Any], text: str) -> Iterator[_Edit]:
-    """Yield the edits of a source of a metric: the first field that moves becomes the new ones, others are removed."""
-    if node.flow_style:
-        yield _Edit(node.start_mark.index, node.end_mark.index, json.dumps(new, ensure_ascii=False))
-        return
-    added = {name: value for name, value in new.items() if name not in old or old[name] != value}
-    column = node.start_mark.column
-    lines = dump_document(added).splitlines()
-    newline = "\r\n" if "\r\n" in text else "\n"
-    instead = f"{newline}{' ' * column}".join(lines)
-    for key, value in node.value:
-        if key.value in new and new[key.value] == old.get(key.value):
-            continue
-        start, end = key.start_mark.index, _end(value)
-        if instead:
-            yield _Edit(start, end, instead)
-            instead = ""
-            continue
-        rest = re.match(r"[^\S\n]*(#?)[^\n]*\n?", text[end:])
-        if rest is not None and rest[1]:
-            yield _Edit(start, end + rest.start(1), "")  # a comment stays, in a line of its own
-        else:
-            yield _Edit(text.rfind("\n", 0, start) + 1, end + (rest.end() if rest else 0), "")
-
-
-def _end(node: Any) -> int:
-    """Return where the text of a value ends; the node of a block ends where the next one begins."""
-    while node.id != "scalar" and not node.flow_style and node.value:
-        node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
-    return int(node.end_mark.index)
+                    metric = found.descend((part, name, number)).node.start_mark.index
+                    yield from source_edits(document.text, place.node, metric, (old[source], new[source]), whole=whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -63,9 +64,9 @@ def fixed(tmp_path: Path, text: str) -> str:
         pytest.param(
             "  - type: Pods\n    pods:\n      metricName: rps # name\n      # all of them\n      selector:\n"
             "        matchLabels: {a: b}\n      targetAverageValue: 1k   # enough\n",
-            "  - type: Pods\n    pods:\n      metric:\n        name: rps\n        selector:\n          matchLabels:\n"
-            "            a: b\n      target:\n        type: AverageValue\n        averageValue: 1k # name\n"
-            "      # all of them\n      # enough\n",
+            "  - type: Pods\n    pods:\n      metric:\n        name: rps # name\n        # all of them\n"
+            "        selector:\n          matchLabels: {a: b}\n      target:\n        type: AverageValue\n"
+            "        averageValue: 1k   # enough\n",
             id="several fields and their comments",
         ),
         pytest.param(
@@ -75,6 +76,38 @@ def fixed(tmp_path: Path, text: str) -> str:
             "        kind: Ingress\n        name: main\n        apiVersion: networking.k8s.io/v1\n"
             "      target:\n        type: Value\n        value: 10\n",
             id="the described object",
+        ),
+        pytest.param(
+            "  - type: Object\n    object: # of all\n      target: # this\n        # one\n        kind: Ingress # k\n"
+            "        name: main\n        # below\n      # the name\n      metricName: hits\n      targetValue: 0 # none"
+            "\n      averageValue: 3\n      # end\n",
+            "  # none\n  - type: Object\n    object: # of all\n      metric:\n        # the name\n        name: hits\n"
+            "      describedObject: # this\n        # one\n        kind: Ingress # k\n        name: main\n"
+            "        # below\n      target:\n        type: AverageValue\n        averageValue: 3\n      # end\n",
+            id="a field that has no place",
+        ),
+        pytest.param(
+            "  # first\n  - type: Resource\n    resource: {name: cpu, # the cpu\n      targetAverageUtilization: 7 # a"
+            "\n      } # flow\n",
+            "  # first\n  # the cpu\n  # a\n  - type: Resource\n    resource: "
+            '{"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 7}} # flow\n',
+            id="comments in braces",
+        ),
+        pytest.param(
+            "  - type: External\n    external:\n      metricName: >- # folded\n        a\n\n      metricSelector:\n"
+            "        matchExpressions:\n        - key: '#no' # yes\n          operator: Exists\n"
+            '# far left\n      targetAverageValue: "7"\n',
+            "  - type: External\n    external:\n      metric:\n        name: >- # folded\n          a\n\n"
+            "        selector:\n          matchExpressions:\n          - key: '#no' # yes\n            operator: Exists"
+            '\n      target:\n        type: AverageValue\n        # far left\n        averageValue: "7"\n',
+            id="other places of comments",
+        ),
+        pytest.param(
+            "  - type: Resource\n    resource: &r\n      name: cpu # c\n      targetAverageUtilization: 70 # of\n"
+            "  - type: Resource\n    resource: *r\n",
+            "  - type: Resource\n    resource: &r\n      name: cpu # c\n      target:\n        type: Utilization\n"
+            "        averageUtilization: 70 # of\n  - type: Resource\n    resource: *r\n",
+            id="a source of two metrics",
         ),
         pytest.param(
             "  - {type: Resource, resource: {name: cpu, targetAverageUtilization: 70}} # flow\n",
@@ -129,6 +162,15 @@ def test_the_encoding_of_a_file_stays(tmp_path: Path, encoding: str) -> None:
     assert file.read_bytes() == text.replace("v2beta2", "v2").encode(encoding)
 
 
+def test_the_first_line_of_a_file_with_a_mark_is_edited(tmp_path: Path) -> None:
+    file = tmp_path / "web.yaml"
+    text = V2BETA2.removeprefix("# our autoscaler\n")
+    file.write_bytes(text.encode("utf-8-sig"))
+
+    assert fix(file).exit_code == 0
+    assert file.read_bytes() == text.replace("v2beta2", "v2").encode("utf-8-sig")
+
+
 def test_json_and_items_of_lists_are_edited(tmp_path: Path) -> None:
     item = load_documents(HEAD + "  - {type: Pods, pods: {metricName: rps, targetAverageValue: 5}}\n")[0]
     found = fixed(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, item]}))
@@ -136,6 +178,56 @@ def test_json_and_items_of_lists_are_edited(tmp_path: Path) -> None:
 
     assert [each["apiVersion"] for each in items] == ["autoscaling/v2"] * 2
     assert items[1]["spec"]["metrics"][0]["pods"]["target"] == {"type": "AverageValue", "averageValue": 5}
+
+
+METRICS: Final = tuple(
+    f"  - type: {kind}\n    {source}:\n{fields}"
+    for kind, source, fields in (
+        ("Resource", "resource", "      targetAverageUtilization: 70\n      name: cpu\n"),
+        (
+            "ContainerResource",
+            "containerResource",
+            "      container: a\n      name: cpu\n      targetAverageValue: 1\n",
+        ),
+        ("Pods", "pods", "      targetAverageValue: 5\n      metricName: a\n"),
+        ("Pods", "pods", "      selector:\n        matchLabels:\n          a: b\n      targetAverageValue: 5\n"),
+        ("Pods", "pods", "      selector: {matchLabels: {a: b},\n        }\n      metricName:\n        rps\n"),
+        ("Pods", "pods", "      {metricName: rps,\n      targetAverageValue: 5}\n"),
+        ("External", "external", "      targetValue: 5\n      metricSelector:\n        matchLabels: {}\n"),
+        ("External", "external", "      metricName: |-\n        q\n      targetAverageValue: 5\n"),
+        (
+            "Object",
+            "object",
+            "      target:\n        name: x\n        kind: y\n      targetValue: 0\n      averageValue: 1\n",
+        ),
+        (
+            "Object",
+            "object",
+            "      averageValue: 1\n      metricName: 'm'\n      target: {name: x,\n        kind: y}\n",
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("column", [0, 2, 4, 6, 8, 10])
+def test_no_comment_is_lost(tmp_path: Path, metric: str, column: int) -> None:
+    """One at the end of each line in which YAML allows it, and one in front of each line, at any column."""
+    lines = [
+        part
+        for number, line in enumerate(metric.splitlines())
+        for part in (" " * column + f"# before {number}", f"{line} # beside {number}")
+    ]
+    if "|-" in metric:
+        lines = [line.removesuffix(" # beside 3") for line in lines if line.strip() != "# before 3"]
+    file = tmp_path / "web.yaml"
+    before = HEAD + "\n".join([*lines, " " * column + "# last", ""])
+    file.write_text(before)
+    answer = fix(file)
+    after = file.read_text()
+
+    assert "written as autoscaling/v2" in answer.stderr
+    assert sorted(re.findall("# .*", after)) == sorted(re.findall("# .*", before))
 
 
 V2BETA2: Final = HEAD.replace("v2beta1", "v2beta2").replace("  metrics:\n", "")
