@@ -2,19 +2,24 @@
 
 For each field, the algorithm runs with the largest and the smallest value that the API server accepts. If the result
 differs, the nearest value with such a result is found by bisection: the value next to it, on the side of the present
-one, gives the present result. The limits are an exception: if the present replicas are beyond a limit, the controller
-goes to the limit without a look at the metrics, so the values on both sides of the present replicas are searched.
+one, gives the present result. Some fields have edges beyond which the result may jump back, and each part between two
+of them is searched: beyond a limit the controller goes to the limit without a look at the metrics; a target at which
+the ratio is within the tolerance keeps the replicas, while more pods than replicas are ready; a longer period counts
+one more change.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Autoscaler, Behavior, Decision, History, Metric, ScalingRules, Settings, Snapshot
+from ocf.autoscaling.algorithm import Autoscaler, Behavior, Decision, History, Metric, ScalingRules, Settings
 from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.autoscaling.algorithm.normalize import downscale_window
+from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.formatting import amount
 from ocf.autoscaling.explain.what_if import WhatIf
@@ -45,7 +50,7 @@ class Lever(NamedTuple):
         field: The path of the field; the flag of the controller for a setting.
         present: Its present value.
         value: The nearest value with another result.
-        side: 1 if larger values have that effect as well, -1 if smaller ones have, 0 if there is no order.
+        side: 1 if all larger values have that effect as well, -1 if all smaller ones have, 0 otherwise.
         replicas: The result with it.
         change: The difference to the present result.
     """
@@ -75,7 +80,7 @@ class _Field(NamedTuple):
     """A field with whole numbers as values.
 
     Args:
-        edge: The last value, in ascending order, before another rule decides; None without one.
+        edges: The last values, in ascending order, of the parts in which the result is monotone.
     """
 
     path: str
@@ -84,7 +89,7 @@ class _Field(NamedTuple):
     high: int
     apply: Callable[[int], tuple[Autoscaler, Settings]]
     text: Callable[[int], str] = str
-    edge: int | None = None
+    edges: Callable[[], Sequence[int]] = tuple
 
 
 def levers(
@@ -124,11 +129,11 @@ def tried_levers(
         seen = replace(snapshot, autoscaler=autoscaler)
         return WhatIf(seen, histories, flags, now, most=most).decide(seen)[0].desired
 
-    for field in _fields(snapshot, settings, decision.trace.current):
+    what_if = WhatIf(snapshot, histories, settings, now, most=most)
+    for field in _fields(what_if, decision.trace.current):
         # Without a `behavior`, the fields of one exist only together with the defaults of the others.
         if field.low <= field.value <= field.high and result(field.apply(field.value)) == present:
-            search = _nearest if field.edge is None else _nearest_in_parts
-            yield from search(field, result, present)
+            yield from _nearest(field, result, present)
     for path, chosen, choices in _choices(snapshot.autoscaler, settings):
         for choice, changed in choices:
             replicas = result(changed)
@@ -137,25 +142,9 @@ def tried_levers(
 
 
 def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int) -> Iterator[TriedLever]:
-    for side, end in ((1, field.high), (-1, field.low)):
-        if (end - field.value) * side <= 0 or (last := result(field.apply(end))) == present:
-            continue
+    """Find the nearest values with more and with fewer replicas; the result is monotone between two edges."""
 
-        # Only a change in the direction of the end counts: bisection needs a condition that holds from one value on.
-        def differs(distance: int, side: int = side, last: int = last) -> bool:
-            return (result(field.apply(field.value + side * distance)) - present) * (last - present) > 0
-
-        other = field.value + side * first_holding(1, abs(end - field.value), differs)
-        replicas = result(field.apply(other))
-        lever = Lever(field.path, field.text(field.value), field.text(other), side, replicas, replicas - present)
-        yield TriedLever(lever, field.apply(other), field.apply(other - side))
-
-
-def _nearest_in_parts(
-    field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int
-) -> Iterator[TriedLever]:
-    """Find the nearest values with more and with fewer replicas; the result is monotone on both sides of the edge."""
-
+    @cache
     def sign(value: int) -> int:
         replicas = result(field.apply(value))
         return (replicas > present) - (replicas < present)
@@ -164,8 +153,9 @@ def _nearest_in_parts(
         """Return how far the first value with a sign is from the first one; the last value has that sign."""
         return first_holding(0, abs(last - first), lambda step: sign(first + side * step) == wanted)
 
+    edges = field.edges()
     for side in (1, -1):
-        parts = _parts(field, side)
+        parts = _parts(field, edges, side)
         seen: set[int] = set()
         for index, (first, last) in enumerate(parts):
             later = [sign(last), *(sign(each) for part in parts[index + 1 :] for each in part)]
@@ -181,26 +171,24 @@ def _nearest_in_parts(
                 yield TriedLever(lever, field.apply(value), field.apply(value - side))
 
 
-def _parts(field: _Field, side: int) -> list[tuple[int, int]]:
+def _parts(field: _Field, edges: Sequence[int], side: int) -> list[tuple[int, int]]:
     """Return the first and the last value of each part on a side of the present value, the nearest part first."""
-    edge = field.edge
-    assert edge is not None  # noqa: S101 (only fields with one are searched in parts)
+    starts = [field.low, *sorted({each + 1 for each in edges if field.low <= each < field.high}), field.high + 1]
+    parts = [(low, following - 1) for low, following in pairwise(starts)]
     if side > 0:
-        parts = [(field.value + 1, min(edge, field.high)), (max(field.value, edge) + 1, field.high)]
-    else:
-        parts = [(field.value - 1, max(edge + 1, field.low)), (min(field.value - 1, edge), field.low)]
-    return [(first, last) for first, last in parts if (last - first) * side >= 0]
+        return [(max(low, field.value + 1), high) for low, high in parts if high > field.value]
+    return [(min(high, field.value - 1), low) for low, high in reversed(parts) if low < field.value]
 
 
-def _fields(snapshot: Snapshot, settings: Settings, current: int) -> Iterator[_Field]:
-    autoscaler = snapshot.autoscaler
+def _fields(what_if: WhatIf, current: int) -> Iterator[_Field]:
+    autoscaler, settings = what_if.snapshot.autoscaler, what_if.settings
     yield from _bounds(autoscaler, settings, current)
     for position, metric in enumerate(autoscaler.metrics):
-        yield from _target(autoscaler, settings, position, metric)
+        yield from _target(what_if, position, metric)
     yield from _tolerances(autoscaler, settings)
     yield from _windows(autoscaler, settings)
     if autoscaler.behavior is not None:
-        yield from _policies(autoscaler, autoscaler.behavior, settings)
+        yield from _policies(what_if, autoscaler.behavior)
 
 
 def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterator[_Field]:
@@ -213,7 +201,7 @@ def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterato
         autoscaler.maximum,
         lambda value: (replace(autoscaler, minimum=value), settings),
         # A minimum above the current replicas ends the sync before its metrics are read, as a maximum below them does.
-        edge=current,
+        edges=lambda: (current,),
     )
     yield _Field(
         "spec.maxReplicas",
@@ -221,12 +209,12 @@ def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterato
         max(1, autoscaler.minimum),
         _INT32,
         lambda value: (replace(autoscaler, maximum=value), settings),
-        edge=current - 1,
+        edges=lambda: (current - 1,),
     )
 
 
-def _target(autoscaler: Autoscaler, settings: Settings, position: int, metric: Metric) -> Iterator[_Field]:
-    target = metric.target
+def _target(what_if: WhatIf, position: int, metric: Metric) -> Iterator[_Field]:
+    autoscaler, settings, target = what_if.snapshot.autoscaler, what_if.settings, metric.target
     # The target that the algorithm uses if the spec sets several: only an Object metric goes by its type.
     value_first = metric.type == "Object" and target.type == "Value"
     if target.average is not None and not value_first:
@@ -256,7 +244,33 @@ def _target(autoscaler: Autoscaler, settings: Settings, position: int, metric: M
     def written(value: int) -> str:
         return str(value) if name == "utilization" else amount(value * unit, metric)
 
-    yield _Field(path, number // unit, 1, highest // unit, in_unit, written)
+    def edges() -> Sequence[int]:
+        return _target_edges(what_if, position, in_unit, highest // unit)
+
+    yield _Field(path, number // unit, 1, highest // unit, in_unit, written, edges)
+
+
+def _target_edges(
+    what_if: WhatIf, position: int, apply: Callable[[int], tuple[Autoscaler, Settings]], highest: int
+) -> Sequence[int]:
+    """Return the last targets before the ratio crosses the tolerance and 1; it falls as the target grows."""
+    tolerated = tolerances_of(what_if.snapshot.autoscaler, what_if.settings)
+
+    @cache
+    def ratio(value: int) -> float:
+        decision, _ = what_if.decide(replace(what_if.snapshot, autoscaler=apply(value)[0]))
+        found = decision.trace.combination
+        result = None if found is None else found.outcomes[position].result
+        return result.ratio if isinstance(result, Calculation) else math.inf
+
+    crossed: tuple[Callable[[int], bool], ...] = (
+        lambda value: ratio(value) <= 1.0 + tolerated.up,
+        lambda value: ratio(value) <= 1.0,
+        # Exactly 1 is a part of its own: nothing is filled in there, above and below it something is.
+        lambda value: ratio(value) < 1.0,
+        lambda value: ratio(value) < 1.0 - tolerated.down,
+    )
+    return [first_holding(1, highest + 1, each) - 1 for each in crossed]
 
 
 def _with_rules(autoscaler: Autoscaler, settings: Settings, *, up: bool, **fields: Any) -> tuple[Autoscaler, Settings]:
@@ -321,7 +335,15 @@ def _windows(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
         )
 
 
-def _policies(autoscaler: Autoscaler, behavior: Behavior, settings: Settings) -> Iterator[_Field]:
+def _policies(what_if: WhatIf, behavior: Behavior) -> Iterator[_Field]:
+    autoscaler, settings = what_if.snapshot.autoscaler, what_if.settings
+
+    def ages() -> Sequence[int]:
+        # A change counts for periods that are longer than its age.
+        events = (each for history in what_if.histories for each in (*history.scale_ups, *history.scale_downs))
+        ages = {(what_if.now - each.at) // timedelta(seconds=1) for each in events}
+        return [each + more for each in ages for more in (-1, 0)]
+
     for up, rules in ((True, behavior.up), (False, behavior.down)):
         for position, policy in enumerate(rules.policies):
             path = f"spec.behavior.{_side(up=up)}.policies[{position}]"
@@ -329,7 +351,7 @@ def _policies(autoscaler: Autoscaler, behavior: Behavior, settings: Settings) ->
             other = partial(_with_policy, autoscaler, settings, up=up, position=position)
             yield _Field(f"{path}.value", policy.value, 1, highest, partial(other, "value"))
             seconds = int(policy.period.total_seconds())
-            yield _Field(f"{path}.periodSeconds", seconds, 1, _LONGEST_PERIOD, partial(other, "period"))
+            yield _Field(f"{path}.periodSeconds", seconds, 1, _LONGEST_PERIOD, partial(other, "period"), edges=ages)
 
 
 def _with_policy(

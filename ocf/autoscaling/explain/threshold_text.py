@@ -169,11 +169,10 @@ def _metric_way(thresholds: MetricThresholds, explanation: Explanation, directio
     later = thresholds.grows_later if direction > 0 else thresholds.shrinks_later
     if values is not None and not values.low <= thresholds.total <= values.high:
         above = values.low > thresholds.total
-        value, replicas = (values.low, values.first) if above else (values.high, values.last)
+        replicas = values.first if above else values.last
         if (replicas - explanation.decision.desired) * direction <= 0:
             return
-        limit = f"{'from' if above else 'up to'} {_value(value, thresholds, metric, up=above)}"
-        yield f"{subject} {limit}: {replicas} now"
+        yield f"{subject} {_values(values, thresholds, metric)}: {replicas} now"
     elif later is not None and later.side:
         yield f"{subject} {_later(later, thresholds, metric)}: {release_text(later.release, explanation)}"
 
@@ -199,12 +198,18 @@ def _value(total: int, thresholds: MetricThresholds, metric: Metric, *, up: bool
 
 
 def _values(values: ValueRange, thresholds: MetricThresholds, metric: Metric) -> str:
-    low, high = _value(values.low, thresholds, metric, up=True), _value(values.high, thresholds, metric)
-    if values == thresholds.ranges[-1]:
-        return f"from {low}" if values.low else "any value"
-    if values.low or thresholds.total < 0:
-        return f"{low} to {high}"
-    return f"up to {high}"
+    return _between(values.low, None if values == thresholds.ranges[-1] else values.high, thresholds, metric)
+
+
+def _between(low: int, high: int | None, thresholds: MetricThresholds, metric: Metric) -> str:
+    """Render the values from a low to a high one; without a high one, all larger values."""
+    least = _value(low, thresholds, metric, up=True)
+    if high is None:
+        return f"from {least}" if low else "any value"
+    most = _value(high, thresholds, metric)
+    if low == high:
+        return most
+    return f"{least} to {most}" if low or thresholds.total < 0 else f"up to {most}"
 
 
 def _consequence(values: ValueRange) -> str:
@@ -225,9 +230,8 @@ def _contains(values: ValueRange, total: int) -> bool:
 def _later(later: LaterChange, thresholds: MetricThresholds, metric: Metric) -> str:
     if not later.side:
         return "if it does not change"
-    side = "from" if later.side > 0 else "up to"
-    value = _value(later.total, thresholds, metric, up=later.side > 0)
-    return f"{side} {value}, unchanged from the next sync on"
+    values = [_between(low, high, thresholds, metric) for low, high in later.ranges]
+    return f"{' and '.join(values)}, unchanged from the next sync on"
 
 
 def release_text(release: HoldRelease, explanation: Explanation) -> str:

@@ -62,13 +62,16 @@ class LaterChange(NamedTuple):
 
     Args:
         total: The total in thousandths, from the next sync on.
-        side: 1 if larger values have that effect as well, -1 if smaller ones have, 0 if it is the measured one.
+        side: 1 if the values are larger than the measured one, -1 if they are smaller, 0 if it is the measured one.
         release: The first sync with another number of replicas.
+        ranges: All ranges of values on that side with that effect, the nearest first; None as the highest value if
+            every larger one has it. Empty for the measured value.
     """
 
     total: int
     side: int
     release: HoldRelease
+    ranges: tuple[tuple[int, int | None], ...] = ()
 
 
 class MetricThresholds(NamedTuple):
@@ -235,16 +238,24 @@ class _Probe:
         if here == direction:
             release = self._release(total, direction)
             return None if release is None else LaterChange(total, 0, release)
-        ranges = [each for each in settled.ranges(total) if each.change == direction]
-        beyond = [each for each in ranges if (each.low > total if direction > 0 else each.high < total)]
+        every = settled.ranges(total)
+        beyond = [
+            each
+            for each in every
+            if each.change == direction and (each.low > total if direction > 0 else each.high < total)
+        ][::direction]
         if not beyond:
             return None
-        value = min(each.low for each in beyond) if direction > 0 else max(each.high for each in beyond)
+        value = beyond[0].low if direction > 0 else beyond[0].high
         release = self._release(value, direction)
         # Nearer to the measured value it must not happen, or the value would not be the threshold.
         if release is None or self._release(value - direction, direction) is not None:
             return None
-        return LaterChange(value, direction, release)
+        held = [each for each in beyond if all(self._release(end, direction) for end in each[:2])]
+        if beyond[0] not in held:
+            return None
+        ends = tuple((each.low, None if each == every[-1] else each.high) for each in held)
+        return LaterChange(value, direction, release, ends)
 
     def ranges(self, total: int) -> tuple[ValueRange, ...]:
         """Return the ranges of values with the same consequence."""

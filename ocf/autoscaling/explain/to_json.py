@@ -279,7 +279,15 @@ def _thresholds(thresholds: MetricThresholds, explanation: Explanation) -> dict[
 def _later(later: LaterChange | None, metric: Metric) -> dict[str, Any] | None:
     if later is None:
         return None
-    return {"total": amount(later.total, metric), "side": _LATER[later.side], **(_release(later.release) or {})}
+    return {
+        "total": amount(later.total, metric),
+        "side": _LATER[later.side],
+        "ranges": [
+            {"from": amount(low, metric), "to": None if high is None else amount(high, metric)}
+            for low, high in later.ranges
+        ],
+        **(_release(later.release) or {}),
+    }
 
 
 def _blocker(blocker: Blocker | None, thresholds: MetricThresholds) -> dict[str, Any] | None:

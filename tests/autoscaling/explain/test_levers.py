@@ -14,6 +14,8 @@ from ocf.autoscaling.algorithm import (
     Behavior,
     History,
     MetricTarget,
+    Pod,
+    Readiness,
     Recommendation,
     Scale,
     ScalingPolicy,
@@ -102,6 +104,75 @@ def test_the_nearest_value_with_another_result(
     snapshot: Snapshot, history: History, field: str, expected: list[tuple[str, int, int]]
 ) -> None:
     assert found(snapshot, history)[field] == expected
+
+
+def surging(replicas: int, ready: int, total: int) -> Snapshot:
+    """Return a snapshot with another number of ready pods than replicas."""
+    queue = replace(QUEUE, target=MetricTarget("Value", value=100_000))
+    web = Autoscaler(name="web", maximum=50, metrics=(queue,))
+    found = [
+        Pod(name=f"web-{number}", started=ago(3600), ready=Readiness("True", ago(3600))) for number in range(ready)
+    ]
+    return Snapshot(autoscaler=web, scale=Scale(replicas, replicas, "app=web"), pods=found, metric_values=((total,),))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "ready", "total", "direction"),
+    [(5, 6, 80_000, 1), (8, 6, 130_000, -1), (3, 4, 70_000, 1), (5, 2, 245_000, -1)],
+)
+def test_a_target_within_whose_tolerance_the_replicas_are_kept_is_no_end_of_the_search(
+    replicas: int, ready: int, total: int, direction: int
+) -> None:
+    """Each target is tried in steps of a thousandth of the present one: the first with a change is the lever."""
+    snapshot = surging(replicas, ready, total)
+
+    def change(target: int) -> int:
+        [metric] = snapshot.autoscaler.metrics
+        other = replace(metric, target=replace(metric.target, value=target))
+        tried = replace(snapshot, autoscaler=replace(snapshot.autoscaler, metrics=(other,)))
+        return (decide(tried, EMPTY, now=NOON).desired - replicas) * direction
+
+    assert change(100_000) == 0
+    targets = range(100_000, 1, -100) if direction > 0 else range(100_000, 400_000, 100)
+    nearest = next(each for each in targets if change(each) > 0)
+    [(value, side, _)] = [
+        each
+        for each in found(snapshot)["spec.metrics[0].external.target.value"]
+        if (each[2] - replicas) * direction > 0 and (Quantity.parse(each[0]).milli - 100_000) * direction < 0
+    ]
+    exact = Quantity.parse(value).milli
+    assert abs(exact - nearest) < 100
+    assert change(exact) > 0
+    assert change(exact + direction) <= 0
+    assert (side != 0) == all(change(each) > 0 for each in targets if (exact - each) * direction >= 0)
+
+
+@pytest.mark.parametrize("changes", [[(2, 20), (-3, 40)], [(-2, 10), (3, 30)], [(1, 70), (-2, 90), (1, 95)]])
+def test_a_period_is_found_although_longer_ones_count_more_changes(
+    changes: list[tuple[int, int]],
+) -> None:
+    history = History(
+        (),
+        tuple(ScaleEvent(each, ago(seconds)) for each, seconds in changes if each > 0),
+        tuple(ScaleEvent(-each, ago(seconds)) for each, seconds in changes if each < 0),
+    )
+    snapshot = seen(12_000, 5, maximum=30, behavior=Behavior(rules("Pods", 3, 60), BOTH.down))
+
+    def result(seconds: int) -> int:
+        behavior = Behavior(rules("Pods", 3, seconds), BOTH.down)
+        return decide(seen(12_000, 5, maximum=30, behavior=behavior), history, now=NOON).desired
+
+    present = result(60)
+    expected = []
+    for side, tried in ((1, range(61, 1801)), (-1, range(59, 0, -1))):
+        for sign in (1, -1):
+            at = next((each for each in tried if (result(each) - present) * sign > 0), None)
+            if at is not None:
+                ordered = all((result(each) - present) * sign > 0 for each in tried if (each - at) * side >= 0)
+                expected.append((str(at), side if ordered else 0, result(at)))
+    levers_found = found(snapshot, history).get("spec.behavior.scaleUp.policies[0].periodSeconds", [])
+    assert expected
+    assert sorted(levers_found) == sorted(expected)
 
 
 @given(
