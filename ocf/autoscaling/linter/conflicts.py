@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
-from ocf.autoscaling.targets.scaled_objects import hpa_name_of, is_scaled_object, target_of
+from ocf.autoscaling.linter.namespace_index import FoldedKey, NamespaceIndex, folded, selector_of
+from ocf.autoscaling.targets.scaled_objects import hpa_name_of
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.autoscaling.targets.workloads import pod_labels, referenced_workload
-from ocf.errors import ConfigError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest
 from ocf.objects.paths import get_field
-from ocf.objects.selectors import LabelSelector
 
-__all__ = ["conflict_findings", "selector_of"]
+__all__ = ["conflict_findings"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
 _PATH: Final = "spec.scaleTargetRef"
@@ -20,61 +19,65 @@ _HOOK: Final = "helm.sh/hook"
 _TRANSFER: Final = "scaledobject.keda.sh/transfer-hpa-ownership"
 
 
-def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]) -> Iterator[Finding]:
+def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, index: NamespaceIndex) -> Iterator[Finding]:
     """Find autoscalers that share a target, and workloads whose pods are counted as those of the target.
 
     Args:
         target: The manifest of its target; None if it is not known.
-        others: The other objects of the namespace.
+        index: The objects of the namespace.
     """
-    others = list(others)
-    objects: dict[tuple[str, str, str, str], Manifest] = {}
-    for other in others:
-        # Of an object that is given twice the first counts, which is the nearest.
-        objects.setdefault(_folded(key_of(other)), other)
-    scaled = set()
-    for other in others:
-        if other.get("kind") == _HPA and _full_name(other) != _full_name(hpa):
-            scaled.add(_folded(scale_target_key(other)))
-            yield from _other_hpa(hpa, other, target, objects)
-        elif is_scaled_object(other):
-            scaled.add(_folded(target_of(other)))
-            yield from _scaled_object(hpa, other)
-    yield from _rollouts(hpa, others)
+    own = folded(scale_target_key(hpa))
+    found = [(position, _shared_target(hpa, other)) for position, other in index.scalers.get(own, ())]
     if target is not None:
-        yield from _foreign_pods(dict(target), _folded(scale_target_key(hpa)), objects, scaled)
+        for key in _overlapping(dict(target), index):
+            scalers = index.scalers.get(key, ()) if key != own else ()
+            found += [(position, _overlap(other)) for position, other in scalers if _is_other_hpa(hpa, other)]
+    for _, findings in sorted(found, key=lambda each: each[0]):
+        yield from findings
+    yield from _rollouts(index.rollouts.get(own, ()))
+    if target is not None:
+        yield from _foreign_pods(hpa, dict(target), own, index)
 
 
-def _other_hpa(
-    hpa: Manifest, other: Manifest, target: Mapping[str, Any] | None, objects: Mapping[Any, Manifest]
-) -> Iterator[Finding]:
-    named = f"{_HPA} {_full_name(other)}"
-    if _folded(scale_target_key(other)) == _folded(scale_target_key(hpa)):
+def _is_other_hpa(hpa: Manifest, other: Manifest) -> bool:
+    return other.get("kind") == _HPA and _full_name(other) != _full_name(hpa)
+
+
+def _overlapping(target: Manifest, index: NamespaceIndex) -> Iterator[FoldedKey]:
+    """Yield the targets of autoscalers whose selector matches the pods of this one, or the other way round."""
+    selector, labels = selector_of(target), pod_labels(target)
+    ours = () if selector is None else (key for key, _ in index.with_pods_of(selector))
+    theirs = () if labels is None else (key for key, _ in index.scaled_that_select(labels))
+    yield from dict.fromkeys((*ours, *theirs))
+
+
+def _shared_target(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
+    if other.get("kind") != _HPA:
+        yield from _scaled_object(hpa, other)
+    elif _is_other_hpa(hpa, other):
         yield Finding(
             Code.SHARED_TARGET,
             Severity.ERROR,
             _PATH,
-            f"{named} scales the same target, so both select the same pods, and the controller scales neither by "
-            f"its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
+            f"{_HPA} {_full_name(other)} scales the same target, so both select the same pods, and the controller "
+            f"scales neither by its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
             "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
         )
-        return
-    other_target = objects.get(_folded(scale_target_key(other)))
-    if target is not None and other_target is not None and _overlap(dict(target), other_target):
-        yield Finding(
-            Code.OVERLAPPING_SELECTORS,
-            Severity.ERROR,
-            _PATH,
-            f"The selector of one target matches pods of the other, which {named} scales; "
-            "the controller then scales neither (AmbiguousSelector).",
-            "Selectors are immutable: replace one of the targets by one with a label of its own in selector and pods.",
-        )
+
+
+def _overlap(other: Manifest) -> Iterator[Finding]:
+    yield Finding(
+        Code.OVERLAPPING_SELECTORS,
+        Severity.ERROR,
+        _PATH,
+        f"The selector of one target matches pods of the other, which {_HPA} {_full_name(other)} scales; "
+        "the controller then scales neither (AmbiguousSelector).",
+        "Selectors are immutable: replace one of the targets by one with a label of its own in selector and pods.",
+    )
 
 
 def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
     """Find a ScaledObject for the same target; KEDA makes another HPA for it, unless this one is the ScaledObject's."""
-    if _folded(target_of(other)) != _folded(scale_target_key(hpa)):
-        return
     created, name = hpa_name_of(other), get_field(hpa, ("metadata", "name"))
     owners = get_field(hpa, ("metadata", "ownerReferences"))
     owner_names = [get_field(each, ("name",)) for each in (owners if isinstance(owners, list) else ())]
@@ -93,12 +96,9 @@ def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
     )
 
 
-def _rollouts(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:
+def _rollouts(rollouts: Iterable[Manifest]) -> Iterator[Finding]:
     """Find a Rollout that runs the pods of the target by itself, and scales the target down."""
-    for other in others:
-        used = referenced_workload(other)
-        if used is None or _folded(used) != _folded(scale_target_key(hpa)):
-            continue
+    for other in rollouts:
         rollout = key_of(other)
         yield Finding(
             Code.SHARED_TARGET,
@@ -110,17 +110,17 @@ def _rollouts(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:
         )
 
 
-def _foreign_pods(
-    target: Manifest, own: tuple[str, str, str, str], objects: Mapping[Any, Manifest], scaled: set[Any]
-) -> Iterator[Finding]:
+def _foreign_pods(hpa: Manifest, target: Manifest, own: FoldedKey, index: NamespaceIndex) -> Iterator[Finding]:
     """Find workloads without an autoscaler whose pods the selector of the target matches."""
     selector = selector_of(target)
+    if selector is None:
+        return
     reference = referenced_workload(target)
-    used = None if reference is None else _folded(reference)
+    used = None if reference is None else folded(reference)
     found = []
-    for key, other in objects.items():
-        labels = pod_labels(other)
-        if selector is None or labels is None or key == own or key in scaled or not selector.matches(labels):
+    for key, other in index.with_pods_of(selector):
+        scalers = index.scalers.get(key, ())
+        if key == own or any(each.get("kind") != _HPA or _is_other_hpa(hpa, each) for _, each in scalers):
             continue
         # The pods of what has a controller are counted as those of the controller; a Helm test runs for a moment.
         if _is_controlled(other) or str(get_field(other, ("metadata", "annotations", _HOOK))).startswith("test"):
@@ -152,12 +152,7 @@ def _is_controlled(manifest: Manifest) -> bool:
 
 
 def _scales_down(rollout: Manifest) -> bool:
-    return get_field(rollout, ("spec", "workloadRef", "scaleDown")) in {"onsuccess", "progressively"}
-
-
-def _folded(key: ObjectKey) -> tuple[str, str, str, str]:
-    """Return what distinguishes objects: the controller finds a kind by its name in lower case, too."""
-    return key._replace(kind=key.kind.lower()).unversioned
+    return get_field(rollout, ("spec", "workloadRef", "scaleDown")) in ("onsuccess", "progressively")
 
 
 def _separate_bounds(hpa: Manifest, other: Manifest) -> str:
@@ -184,26 +179,3 @@ def _full_name(manifest: Manifest) -> str:
 
 def _namespace(manifest: Mapping[str, Any]) -> str:
     return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
-
-
-def _overlap(one: Manifest, other: Manifest) -> bool:
-    return _selects(one, other) or _selects(other, one)
-
-
-def _selects(one: Manifest, other: Manifest) -> bool:
-    labels = pod_labels(other)
-    # Most workloads differ in a label; to parse a selector takes much longer than to see that.
-    required = get_field(one, ("spec", "selector", "matchLabels"))
-    if labels is None or (isinstance(required, dict) and not required.items() <= labels.items()):
-        return False
-    selector = selector_of(one)
-    return selector is not None and selector.matches(labels)
-
-
-def selector_of(manifest: Manifest) -> LabelSelector | None:
-    """Return the selector of a workload; None if it has none that can be read."""
-    try:
-        found = LabelSelector.of(get_field(manifest, ("spec", "selector")))
-    except ConfigError:
-        return None
-    return None if found.nothing or not found.requirements else found

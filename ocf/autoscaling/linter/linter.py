@@ -13,20 +13,21 @@ from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerance
 from ocf.autoscaling.linter.conflicts import conflict_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
+from ocf.autoscaling.linter.namespace_index import NamespaceIndex
 from ocf.autoscaling.linter.owners import advise_owner, of_scaled_object
 from ocf.autoscaling.linter.pod_policies import policy_findings
 from ocf.autoscaling.linter.targets import missing_target, target_findings
 from ocf.autoscaling.targets.pod_resources import read_pods, with_limit_ranges
 from ocf.autoscaling.targets.scaled_objects import hpa_of, is_scaled_object
 from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, manifest_of, read_target
-from ocf.autoscaling.targets.workloads import pod_labels, pod_template
+from ocf.autoscaling.targets.workloads import pod_labels, pod_template, referenced_workload
 from ocf.autoscaling.validation.validation import admitted, validate
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
 
-__all__ = ["lint"]
+__all__ = ["lint", "lint_among"]
 
 _CURRENT: Final = FeatureGates()
 
@@ -66,47 +67,55 @@ def lint(
         warning constant-size spec.maxReplicas
     """
     manifests = [manifest_of(each) for each in others]
+    namespace = _namespace(manifest_of(hpa))
+    index = NamespaceIndex(each for each in manifests if _namespace(each) == namespace)
+    return lint_among(hpa, target, index, gates)
+
+
+def lint_among(
+    hpa: Manifest | BaseModel, target: TargetSource | None, index: NamespaceIndex, gates: FeatureGates
+) -> tuple[Finding, ...]:
+    """Find what `lint` finds, among the objects of the namespace of the autoscaler."""
     if isinstance(hpa, Mapping) and is_scaled_object(dict(hpa)):
-        return tuple(map(of_scaled_object, lint(hpa_of(dict(hpa)), target, manifests, gates=gates)))
+        return tuple(map(of_scaled_object, lint_among(hpa_of(dict(hpa)), target, index, gates)))
     decoded = decode(hpa, tolerance_known=gates.tolerance_known)
     # Metadata matters to no finding, and a template may get its name later.
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
-    found = _findings(decoded, target, manifests, gates)
+    found = _findings(decoded, target, index, gates)
     # An object that is given twice has its findings once.
     return tuple(dict.fromkeys(advise_owner(decoded, found)))
 
 
 def _findings(
-    decoded: Manifest, source: TargetSource | None, others: list[Manifest], gates: FeatureGates
+    decoded: Manifest, source: TargetSource | None, index: NamespaceIndex, gates: FeatureGates
 ) -> Iterator[Finding]:
     # Read before the defaults, which have metrics.
     explicit = bool(decoded.get("spec", {}).get("metrics"))
     hpa = admitted(decoded, gates=gates)
     tolerances = tolerances_of(Autoscaler.of(hpa), Settings(features=gates))
-    namespace = _namespace(hpa)
-    others = [each for each in others if _namespace(each) == namespace]
     target = None if source is None else read_target(source)
     manifest = _target_manifest(source)
     if target is not None and manifest is not None:
-        target = _with_pods(target, manifest, others)
+        target = _with_pods(target, manifest, index)
     yield from target_findings(hpa, target)
     if target is None:
-        yield from missing_target(hpa, others)
-    yield from conflict_findings(hpa, manifest, others)
+        yield from missing_target(hpa, index)
+    yield from conflict_findings(hpa, manifest, index)
     pods = None if target is None else target.pods
     labels = None if manifest is None else pod_labels(manifest)
-    yield from policy_findings(hpa, pods, labels, others)
+    yield from policy_findings(hpa, pods, labels, index)
     yield from metric_findings(hpa["spec"], pods, tolerances, explicit=explicit)
     yield from dropped_tolerances(decoded["spec"], hpa["spec"])
     yield from behavior_findings(hpa["spec"], tolerances)
 
 
-def _with_pods(target: Reference, manifest: Manifest, others: list[Manifest]) -> Reference:
+def _with_pods(target: Reference, manifest: Manifest, index: NamespaceIndex) -> Reference:
     """Return a target with the pods of the workload that it refers to, and with the defaults of LimitRanges."""
-    template = pod_template(manifest, others)
+    used = referenced_workload(manifest)
+    template = pod_template(manifest if used is None else index.find(used) or {})
     pods = read_pods(template) if isinstance(template, Mapping) else target.pods
-    return target if pods is None else replace(target, pods=with_limit_ranges(pods, others))
+    return target if pods is None else replace(target, pods=with_limit_ranges(pods, index.limit_ranges))
 
 
 def _namespace(manifest: Manifest) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ocf.autoscaling.linter.conflicts import selector_of
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.linter.namespace_index import NamespaceIndex
 from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.objects import Manifest
@@ -13,14 +13,12 @@ from ocf.schema.metric_sources import RESOURCE_METRICS, source_field
 
 __all__ = ["policy_findings"]
 
-_VPA: Final = ("autoscaling.k8s.io", "VerticalPodAutoscaler")
-_PDB: Final = ("policy", "PodDisruptionBudget")
 _BOTH: Final = ("cpu", "memory")
 _WHOLE: Final = 100
 
 
 def policy_findings(
-    hpa: Manifest, pods: PodResources | None, labels: Mapping[str, str] | None, others: Iterable[Manifest]
+    hpa: Manifest, pods: PodResources | None, labels: Mapping[str, str] | None, index: NamespaceIndex
 ) -> Iterator[Finding]:
     """Find vertical autoscalers of the same resource, and budgets that let no pod go at minReplicas.
 
@@ -28,23 +26,12 @@ def policy_findings(
         hpa: The HPA, with its defaults.
         pods: The resources of the pods of the target; None if they are not known.
         labels: The labels of these pods; None if they are not known.
-        others: The other objects of the namespace.
+        index: The objects of the namespace.
     """
-    for other in others:
-        if other.get("kind") not in {_VPA[1], _PDB[1]}:
-            continue
-        kind = key_of(other).group_kind
-        if kind == _VPA and _vpa_target(other) == scale_target_key(hpa).unversioned:
-            yield from _vertical(hpa["spec"], pods, other)
-        elif kind == _PDB and labels is not None:
-            selector = selector_of(other)
-            if selector is not None and selector.matches(labels):
-                yield from _blocked_evictions(hpa["spec"], other)
-
-
-def _vpa_target(vpa: Manifest) -> tuple[str, str, str, str]:
-    reference = get_field(vpa, ("spec", "targetRef"))
-    return scale_target_key({"metadata": vpa.get("metadata"), "spec": {"scaleTargetRef": reference}}).unversioned
+    for vertical in index.vertical.get(scale_target_key(hpa).unversioned, ()):
+        yield from _vertical(hpa["spec"], pods, vertical)
+    for budget in index.budgets(labels) if labels is not None else ():
+        yield from _blocked_evictions(hpa["spec"], budget)
 
 
 def _vertical(spec: Manifest, pods: PodResources | None, vpa: Manifest) -> Iterator[Finding]:
@@ -74,8 +61,10 @@ def _controlled(vpa: Manifest, container: str) -> Iterable[str]:
     """Return the resources whose requests a vertical autoscaler sets for a container."""
     found = get_field(vpa, ("spec", "resourcePolicy", "containerPolicies"))
     listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-    policies = {each.get("containerName"): each for each in listed}
-    policy = policies.get(container) or policies.get("*") or {}
+    # A list, because the name may be of any type: the file is one of the user's.
+    policy = next(
+        (each for name in (container, "*") for each in reversed(listed) if each.get("containerName") == name), {}
+    )
     if policy.get("mode") == "Off":
         return ()
     resources = policy.get("controlledResources")

@@ -1,12 +1,13 @@
 """Findings about the target of an autoscaler."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.handover import hand_over
-from ocf.autoscaling.targets.targets import Reference, cannot_scale, key_of, scale_target_key
+from ocf.autoscaling.linter.namespace_index import NamespaceIndex
+from ocf.autoscaling.targets.targets import Reference, cannot_scale, scale_target_key
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.manifest import split_api_version
 from ocf.schema.builtin import builtin_kinds, is_builtin_group
@@ -70,11 +71,11 @@ def _fixed_replicas(hpa: Manifest, target: Reference, replicas: int) -> Finding:
     return Finding(Code.FIXED_REPLICAS, Severity.WARNING, "spec.scaleTargetRef", explanation, fix)
 
 
-def missing_target(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Finding]:
+def missing_target(hpa: Manifest, index: NamespaceIndex) -> Iterator[Finding]:
     """Find a target that no API serves, or that is not among the workloads of its namespace.
 
     Args:
-        others: The other objects of the namespace; without a workload nothing is known about a name.
+        index: The objects of the namespace; without a workload nothing is known about a name.
     """
     wanted = scale_target_key(hpa)
     reports = "so the controller cannot read its size (FailedGetScale)."
@@ -90,8 +91,7 @@ def missing_target(hpa: Manifest, others: Iterable[Manifest]) -> Iterator[Findin
             f"Did you mean {known[0]}?" if known else "Write the apiVersion and the kind of the workload.",
         )
         return
-    keys = [key_of(other) for other in others]
-    workloads = [key for key in keys if key.group_kind in _WORKLOADS or key.group_kind == wanted.group_kind]
+    workloads = [key for key in index.keys if key.group_kind in _WORKLOADS or key.group_kind == wanted.group_kind]
     custom = wanted.group_kind not in _WORKLOADS
     if not workloads or (custom and all(key.group_kind != wanted.group_kind for key in workloads)):
         return

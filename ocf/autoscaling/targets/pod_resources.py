@@ -101,7 +101,7 @@ class PodResources:
         return _sum(_request(each, resource) for each in self._chosen(container))
 
     def _chosen(self, container: str | None) -> list[Manifest]:
-        return [each for each in self.containers if container in {None, each.get("name")}]
+        return [each for each in self.containers if container in (None, each.get("name"))]
 
 
 def _sum(amounts: Iterable[int | None]) -> int | None:

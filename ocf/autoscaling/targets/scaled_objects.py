@@ -79,12 +79,12 @@ def _reference(scaled_object: Manifest) -> Manifest:
 
 
 def _metric(trigger: Mapping[str, Any], position: int) -> Manifest:
-    kind, metadata = trigger.get("type"), _map(trigger.get("metadata"))
+    kind, metadata = _text(trigger.get("type")), _map(trigger.get("metadata"))
     if kind not in {"cpu", "memory"}:
         target = {"type": "AverageValue", "averageValue": "1"}
         return {"type": "External", "external": {"metric": {"name": f"s{position}-{kind}"}, "target": target}}
     # Older releases have the type among the metadata.
-    target_type = trigger.get("metricType") or metadata.get("type") or "Utilization"
+    target_type = _text(trigger.get("metricType") or metadata.get("type")) or "Utilization"
     value: Any = str(metadata.get("value", ""))
     if target_type == "Utilization" and value.isdecimal():
         value = int(value)
@@ -93,6 +93,11 @@ def _metric(trigger: Mapping[str, Any], position: int) -> Manifest:
     if container:
         return {"type": "ContainerResource", "containerResource": {**source, "container": container}}
     return {"type": "Resource", "resource": source}
+
+
+def _text(value: Any) -> str:
+    """Return a text, also of a value of another type, which the user may have written."""
+    return "" if value is None else str(value)
 
 
 def _map(value: Any) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.targets.targets import key_of
@@ -37,9 +37,6 @@ def referenced_workload(manifest: Manifest) -> ObjectKey | None:
     return ObjectKey(api_version, kind, name, key.namespace)
 
 
-def pod_template(manifest: Manifest, others: Iterable[Manifest]) -> Any:
-    """Return the pod template of a target: its own, or that of the workload whose pods it runs."""
-    used = referenced_workload(manifest)
-    if used is None:
-        return get_field(manifest, _TEMPLATE)
-    return next((get_field(other, _TEMPLATE) for other in others if key_of(other).same_object(used)), None)
+def pod_template(manifest: Manifest) -> Any:
+    """Return the pod template of a workload."""
+    return get_field(manifest, _TEMPLATE)

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from ocf.autoscaling.linter.namespace_index import NamespaceIndex
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
@@ -36,11 +37,11 @@ class Surroundings(NamedTuple):
 
     Args:
         candidates: Those that may be its target, in whatever cluster they are.
-        cluster: Those of its cluster.
+        cluster: Those of its cluster; both include the autoscaler itself.
     """
 
-    candidates: list[Manifest]
-    cluster: list[Manifest]
+    candidates: NamespaceIndex
+    cluster: NamespaceIndex
 
 
 class Neighbours:
@@ -53,6 +54,7 @@ class Neighbours:
 
     def __init__(self, documents: Iterable[Document], *, one_cluster: bool = False) -> None:
         self._one_cluster = one_cluster
+        self._known: dict[tuple[str, str, str], Surroundings] = {}
         self._by_namespace: dict[str, list[Document]] = {}
         self._objects: dict[tuple[str, ...], set[tuple[str, str, str]]] = {}
         self._namespaces: dict[str, set[str]] = {}
@@ -60,17 +62,27 @@ class Neighbours:
         for document in read:
             self._namespaces.setdefault(document.file, set()).update({_namespace(document.manifest or {})} - {""})
         for document in read:
-            if document.manifest is None or document.manifest.get("kind") in _IRRELEVANT:
+            if document.manifest is None or _kind(document.manifest) in _IRRELEVANT:
                 continue
             self._by_namespace.setdefault(self._place(document), []).append(document)
-            if document.manifest.get("kind") in _TELLING:
+            if _kind(document.manifest) in _TELLING:
                 parts = _parts(document)
                 for depth in range(1, len(parts) + 1):
                     self._objects.setdefault(parts[:depth], set()).add(_identity(document.manifest))
 
     def of(self, document: Document) -> Surroundings:
         """Return the objects that an autoscaler is compared with."""
-        namespace, parts = self._place(document), _parts(document)
+        # The linter compares the namespaces as they are written.
+        of_file = document.file, self._place(document), _namespace(document.manifest or {})
+        if of_file not in self._known:
+            self._known[of_file] = self._around(*of_file)
+        return self._known[of_file]
+
+    def _around(self, file: str, namespace: str, written: str) -> Surroundings:
+        """Return the objects around those of one file in one namespace."""
+        from ocf.autoscaling.linter.namespace_index import NamespaceIndex
+
+        parts = _path_parts(file)
 
         def distance(other: Document) -> tuple[bool, int]:
             theirs = _parts(other)
@@ -81,13 +93,11 @@ class Neighbours:
             together = namespace not in _ANYWHERE or parts[:-1] == theirs[:-1]
             return self._one_cluster or bool(together and not self._are_copies(parts, theirs))
 
-        others = [each for each in self._by_namespace.get(namespace, ()) if each.manifest is not document.manifest]
-        others.sort(key=distance)
-        # The linter compares the namespaces as they are written.
-        written = _namespace(document.manifest or {})
+        others = sorted(self._by_namespace.get(namespace, ()), key=distance)
+        moved = [(each, _moved(each.manifest, written)) for each in others if each.manifest is not None]
         return Surroundings(
-            [_moved(each.manifest, written) for each in others if each.manifest is not None],
-            [_moved(each.manifest, written) for each in others if each.manifest is not None and same_cluster(each)],
+            NamespaceIndex(manifest for _, manifest in moved),
+            NamespaceIndex(manifest for each, manifest in moved if same_cluster(each)),
         )
 
     def _place(self, document: Document) -> str:
@@ -130,7 +140,11 @@ def _moved(manifest: Manifest, namespace: str) -> Manifest:
 def _identity(manifest: Manifest) -> tuple[str, str, str]:
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return str(manifest.get("kind")), _namespace(manifest), str(name)
+    return _kind(manifest), _namespace(manifest), str(name)
+
+
+def _kind(manifest: Manifest) -> str:
+    return str(manifest.get("kind"))
 
 
 def _namespace(manifest: Manifest) -> str:

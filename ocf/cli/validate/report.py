@@ -151,27 +151,26 @@ def check(
 
 def check_scaled_object(document: Document, surroundings: Surroundings, gates: FeatureGates) -> ValidationReport:
     """Return the findings for the HPA that KEDA makes of a ScaledObject; one that KEDA cannot make has none."""
-    from ocf.autoscaling import lint
-    from ocf.autoscaling.targets.scaled_objects import hpa_of
-    from ocf.autoscaling.targets.targets import find_scale_target
+    from ocf.autoscaling.linter.linter import lint_among
+    from ocf.autoscaling.targets.scaled_objects import target_of
 
     manifest = document.manifest or {}
-    target = find_scale_target(hpa_of(manifest), surroundings.candidates)
+    target = surroundings.candidates.find(target_of(manifest))
     try:
-        findings = lint(manifest, target, surroundings.cluster, gates=gates)
+        findings = lint_among(manifest, target, surroundings.cluster, gates)
     except ManifestError:
         findings = ()
     return ValidationReport(document=document, name=name_of(manifest), findings=findings)
 
 
 def _lint_findings(manifest: Manifest, surroundings: Surroundings, gates: FeatureGates) -> tuple[Finding, ...]:
-    from ocf.autoscaling import lint
     from ocf.autoscaling.api.versions import read_hpa
-    from ocf.autoscaling.targets.targets import find_scale_target
+    from ocf.autoscaling.linter.linter import lint_among
+    from ocf.autoscaling.targets.targets import scale_target_key
 
     hpa = read_hpa(manifest, gates=gates)
-    target = find_scale_target(hpa, surroundings.candidates)
-    return lint(hpa, target, surroundings.cluster, gates=gates)
+    target = surroundings.candidates.find(scale_target_key(hpa))
+    return lint_among(hpa, target, surroundings.cluster, gates)
 
 
 def _metadata(manifest: Manifest) -> Manifest:
