@@ -126,10 +126,10 @@ async def tools(request: pytest.FixtureRequest, envtest_programs: Programs, tmp_
         yield made(Server(tmp_path / "kubeconfig", "shop"))
 
 
-def commands_of_the_linter() -> list[str]:
-    """Return the commands that the finding has for the live target, in its order: for each tool one."""
-    hpa = {"metadata": {"name": "web"}, "spec": {"maxReplicas": 20, "scaleTargetRef": TARGET}}
-    (found,) = (each for each in lint(hpa, load_document(WITH)) if each.code == "fixed-replicas")
+def commands_of_the_linter(manifest: str = WITH) -> list[str]:
+    """Return the commands that the finding has for the live target, in its order: for each tool one or two."""
+    hpa = {"metadata": load_document(manifest)["metadata"], "spec": {"maxReplicas": 20, "scaleTargetRef": TARGET}}
+    (found,) = (each for each in lint(hpa, load_document(manifest)) if each.code == "fixed-replicas")
     return re.findall("`(.*?)`", found.fix)
 
 
@@ -224,10 +224,39 @@ async def test_the_linter_has_a_command_for_server_side_apply(tools: Tools, scal
     if scaled:
         await tools.autoscale(scaled)
 
-    await tools.shell(commands_of_the_linter()[1])
+    await tools.shell(commands_of_the_linter()[2])
     await tools.kubectl(*SERVER, stdin=NEXT)
 
     assert await tools.replicas() == (scaled or 3)
+
+
+MORE: Final = WITH.replace("spec:\n", "spec:\n  minReadySeconds: 5\n", 1)
+
+
+@pytest.mark.parametrize("scaled", [None, 12], ids=["never scaled", "scaled"])
+@pytest.mark.parametrize("by", ["linter", "page"])
+async def test_a_field_that_leaves_a_manifest_that_was_applied_client_side_is_removed(
+    tools: Tools, scaled: int | None, by: str
+) -> None:
+    """Without the first command, kubectl gives all fields to replicas-handover, which never removes one."""
+    await tools.kubectl(*CLIENT, stdin=MORE)
+    if scaled:
+        await tools.autoscale(scaled)
+    _, migrate, hand_over, _ = commands_of_the_linter()
+    (tools.folder / "web.yaml").write_text(MORE)
+    if by == "page":
+        await tools.shell(block("From client-side to server-side apply"))
+        (tools.folder / "web.yaml").write_text(NEXT)
+        await tools.shell(block("kubectl apply --server-side"))
+    else:
+        (tools.folder / "web.yaml").write_text(MORE.replace("replicas: 3", f"replicas: {scaled or 3}"))
+        await tools.shell(migrate.replace("FILE", "web.yaml"))
+        await tools.shell(hand_over)
+        await tools.kubectl(*SERVER, stdin=NEXT)
+
+    assert await tools.replicas() == (scaled or 3)
+    left = await tools.kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.minReadySeconds}")
+    assert left.out == ""
 
 
 async def by_helm_3(tools: Tools, manifest: str) -> None:
@@ -287,13 +316,35 @@ async def test_the_remedy_for_helm_3_keeps_the_count(tools: Tools, upgrade: Upgr
 @THREE_WAY
 @pytest.mark.parametrize("live", [False, True], ids=["the first install", "a live target"])
 async def test_the_linter_has_a_template_for_helm_3(tools: Tools, upgrade: Upgrade, *, live: bool) -> None:
-    template = DEPLOYMENT % (f"  {commands_of_the_linter()[2]}\n", 1)
+    template = DEPLOYMENT % (f"  {commands_of_the_linter()[3]}\n", 1)
     if live:
         await upgrade(tools, WITH)
         await tools.autoscale(12)
     await upgrade(tools, template)
 
     assert await tools.replicas() == (12 if live else 3)
+
+
+async def test_the_template_looks_in_the_namespace_of_the_manifest(tools: Tools) -> None:
+    """A release may be in another namespace than its objects, where `lookup` finds nothing."""
+    manifest = WITH.replace("{name: web}", f"{{name: web, namespace: {tools.kubectl.namespace}}}", 1)
+    template = manifest.replace("replicas: 3", commands_of_the_linter(manifest)[3])
+    await by_helm_3(tools, manifest)
+    await tools.autoscale(12)
+    code, output = await tools.chart(template, "--namespace=default", "--take-ownership", by=tools.helm3)
+
+    assert (code, await tools.replicas()) == (0, 12), output
+
+
+async def test_helm_rollback_sets_the_count_of_the_revision(tools: Tools) -> None:
+    template = DEPLOYMENT % (f"  {commands_of_the_linter()[3]}\n", 1)
+    await by_helm_3(tools, template)
+    await tools.autoscale(12)
+    await by_helm_3(tools, template.replace("web:1", "web:2"))
+    assert await tools.replicas() == 12
+    await tools.helm3.succeeds("rollback", "web", "1")
+
+    assert await tools.replicas() == 3
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,18 @@ def hand_over(target: Reference, replicas: int) -> str:
     live = f"$(kubectl get {resource} {target.name}{place} -o jsonpath={{.spec.replicas}})"
     applied = {"apiVersion": target.api_version, "kind": target.kind, "metadata": named, "spec": {"replicas": 0}}
     text = json.dumps(applied).replace('"replicas": 0', f"\"replicas\": '{live}'")
-    lookup = f'(lookup "{target.api_version}" "{target.kind}" .Release.Namespace "{target.name}")'
+    # A manifest with a namespace is applied there, in whatever namespace the release is.
+    namespace = f'"{target.namespace}"' if target.namespace else ".Release.Namespace"
+    lookup = f'(lookup "{target.api_version}" "{target.kind}" {namespace} "{target.name}")'
     return (
         f"{first} With kubectl apply, first remove it from the last applied manifest: "
         f"`kubectl apply edit-last-applied {resource}/{target.name}{place}`. With server-side apply and Helm 4, first "
-        f"let another field manager own the live count: `echo '{text}' | kubectl apply --server-side "
+        "let another field manager own the live count; for an object that was applied client-side, set replicas in its "
+        "file to the live count and run `kubectl apply --server-side -f FILE` before that, because kubectl gives all "
+        "fields to the first manager that applies server-side, and then none is removed that leaves the file: "
+        f"`echo '{text}' | kubectl apply --server-side "
         f"--field-manager=replicas-handover -f -`. With Helm 3, keep the field and let each upgrade render the live "
-        f'count: `replicas: {{{{ dig "spec" "replicas" {replicas} {lookup} | int }}}}`.'
+        f'count: `replicas: {{{{ dig "spec" "replicas" {replicas} {lookup} | int }}}}`; '
+        "helm rollback sets the count that the revision was rendered with. For a chart that does so, the comment "
+        "# ocf: ignore fixed-replicas in the manifest of the HPA, or --disable fixed-replicas, hides this finding."
     )

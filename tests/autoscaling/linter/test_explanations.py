@@ -53,7 +53,8 @@ class TestExplanations:
         assert found.fix.startswith("Remove replicas before the first apply. Of a live target do not just remove it")
         assert f"kubectl apply edit-last-applied {named}" in found.fix
         assert ('"namespace": "shop"' in found.fix) is bool(namespace)
-        assert f'(lookup "{target["apiVersion"]}" "{target["kind"]}" .Release.Namespace "web")' in found.fix
+        place = f'"{namespace}"' if namespace else ".Release.Namespace"
+        assert f'(lookup "{target["apiVersion"]}" "{target["kind"]}" {place} "web")' in found.fix
         assert ("set the count to 1" in found.fix) is (target["kind"] == "Deployment")
 
     def test_fixed_replicas_names_who_reverts_the_autoscaler(self) -> None:
