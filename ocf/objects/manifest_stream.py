@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.errors import ConfigError
 from ocf.objects.documents import load_as_kubectl
@@ -19,6 +19,8 @@ STDIN: Final = "-"
 
 _HPA_LIST: Final = "HorizontalPodAutoscalerList"
 _HPA_VERSIONS: Final = frozenset({"autoscaling/v1", "autoscaling/v2"})
+# `kubectl` reads a List of a version that the API server serves; groups with a dot may be those of custom resources.
+_LIST_VERSIONS: Final = frozenset({"v1", "/v1", "apps/v1", "autoscaling/v1", "autoscaling/v2", "batch/v1", "policy/v1"})
 # Three dashes in the first column start a document everywhere, even inside a block scalar.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -162,12 +164,12 @@ def opened(document: Document) -> Iterator[Document]:
     if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
         yield document
         return
-    if not manifest.get("apiVersion"):
-        yield document._replace(
-            problem=f"apiVersion is missing: kubectl does not read a {kind} without it", manifest=None
-        )
+    problem = _list_problem(kind, manifest.get("apiVersion"))
+    if problem:
+        yield document._replace(problem=problem, manifest=None)
         return
-    # As in the client: an item of a list such as HorizontalPodAutoscalerList may leave out its kind.
+    # As in the client: an item of a list such as HorizontalPodAutoscalerList may leave out its kind and version, but
+    # not one of them.
     typed = {"apiVersion": manifest["apiVersion"], "kind": kind.removesuffix("List")} if kind != "List" else {}
     # The API server reads an item in its own version, but no list of a version that it does not serve.
     unserved = typed if kind == _HPA_LIST and manifest["apiVersion"] not in _HPA_VERSIONS else {}
@@ -177,7 +179,21 @@ def opened(document: Document) -> Iterator[Document]:
         if problem:
             yield document._replace(problem=f"{path}: {problem}", manifest=None)
         else:
-            yield from opened(document._replace(manifest={**typed, **item, **unserved}, path=path))
+            yield from opened(document._replace(manifest={**item, **_added(item, typed), **unserved}, path=path))
+
+
+def _added(item: Manifest, typed: dict[str, Any]) -> dict[str, Any]:
+    return {} if item.get("apiVersion") or item.get("kind") else typed
+
+
+def _list_problem(kind: str, version: object) -> str:
+    """Return why kubectl does not read a list; empty if it does."""
+    if not version:
+        return f"apiVersion is missing: kubectl does not read a {kind} without it"
+    group = str(version).rpartition("/")[0]
+    if kind != "List" or version in _LIST_VERSIONS or ("." in group and "/" not in group):
+        return ""
+    return f"{version!r:.80} is not a version of the API server: write apiVersion: v1 for kind: List"
 
 
 def _item_problem(item: object, kind: str | None) -> str:
@@ -188,6 +204,8 @@ def _item_problem(item: object, kind: str | None) -> str:
     """
     if not isinstance(item, dict):
         return f"items of a List must be objects, got {type(item).__name__}"
+    if kind is None and not item:
+        return "is empty: kubectl does not read a List with such an item; remove it"
     if item.get("kind") == "List":
         return "kubectl does not read a List in a List; write its items into the outer one"
     if kind is not None and item.get("kind") not in {None, kind}:

@@ -20,7 +20,7 @@ from ocf.objects.manifest_stream import documents_in
         pytest.param("a: \u00e9".encode("utf-16"), [(1, {"a": "\u00e9"})], id="UTF-16"),
         pytest.param(
             b"apiVersion: x/v1\nkind: AList\nitems: [{a: 1}, {kind: A}]",
-            [(1, {"apiVersion": "x/v1", "kind": "A", "a": 1}), (1, {"apiVersion": "x/v1", "kind": "A"})],
+            [(1, {"apiVersion": "x/v1", "kind": "A", "a": 1}), (1, {"kind": "A"})],
             id="items",
         ),
     ],
@@ -41,6 +41,8 @@ def test_objects_have_their_lines(data: bytes, found: list[tuple[int, Any]]) -> 
         pytest.param(b"kind: List\nitems: []", "apiVersion is missing", id="no version"),
         pytest.param(b"{apiVersion: v1, kind: List, items: [5]}", "items[0]: items of a List must be", id="item"),
         pytest.param(b"{apiVersion: v1, kind: List, items: [{kind: List}]}", "items[0]: kubectl does not", id="nested"),
+        pytest.param(b"{apiVersion: v1, kind: List, items: [{}]}", "items[0]: is empty", id="empty"),
+        pytest.param(b"{apiVersion: a/v1, kind: List, items: [{kind: A}]}", "'a/v1' is not a version", id="version"),
         pytest.param(b"{apiVersion: v1, kind: AList, items: [{kind: B}]}", "items[0]: a AList has only", id="mixed"),
     ],
 )

@@ -53,11 +53,8 @@ def _untyped(manifest: Mapping[str, Any], kind: object) -> FieldProblem:
 
 def _misnamed(manifest: Mapping[str, Any], kind: str, group: str) -> FieldProblem | None:
     bare = "".join(each for each in kind.lower() if each.isalnum())
-    listed = bare.endswith("list")
-    if listed or bare == "items":
-        items = manifest.get("items")
-        found = isinstance(items, list) and any(_is_meant(item) for item in items)
-        return FieldProblem("kind", f'"{kind:.80}" is not a kind: write List') if found else None
+    if bare.endswith(("list", "lists")) or bare in {"item", "items"}:
+        return _misnamed_list(manifest, kind)
     import difflib
 
     near = bare in _SHORT_NAMES or difflib.SequenceMatcher(None, bare, HPA_KIND.lower()).ratio() > _NEAR
@@ -68,6 +65,22 @@ def _misnamed(manifest: Mapping[str, Any], kind: str, group: str) -> FieldProble
         return FieldProblem("kind", f'"{kind:.80}" is not a kind of Kubernetes: write {HPA_KIND}')
     if _has_shape(manifest):
         return FieldProblem("kind", f'"{kind:.80}" has no scaleTargetRef and maxReplicas: write {HPA_KIND}')
+    return None
+
+
+def _misnamed_list(manifest: Mapping[str, Any], kind: str) -> FieldProblem | None:
+    """Return the problem of a list that contains an HPA and that is not read as one."""
+    for key, items in manifest.items():
+        if key.lower() not in {"item", "items"}:
+            continue
+        found = [items, *items.values()] if isinstance(items, Mapping) else items if isinstance(items, list) else []
+        if not any(_is_meant(item) for item in found):
+            continue
+        if key != "items":
+            return FieldProblem(key, "unknown field: write items")
+        if isinstance(items, Mapping):
+            return FieldProblem(key, "must be a list of objects, not an object: write `- ` before each")
+        return FieldProblem("kind", f'"{kind:.80}" is not a kind: write List')
     return None
 
 

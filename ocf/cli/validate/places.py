@@ -94,12 +94,14 @@ def has_plain_keys(text: str) -> bool:
     return node is not None
 
 
-def _names_autoscaler(value: Any) -> bool:
+def _names_autoscaler(value: Any, depth: int = 6) -> bool:
+    if depth < 0:
+        return False
     if isinstance(value, list):
-        return any(_names_autoscaler(each) for each in value if isinstance(each, dict))
+        return any(_names_autoscaler(each, depth - 1) for each in value)
     if not isinstance(value, dict):
         return False
-    return value.get("kind") in _KINDS or _names_autoscaler(value.get("items"))
+    return value.get("kind") in _KINDS or _names_autoscaler(value.get("items"), depth - 1)
 
 
 def _outline(node: Any, depth: int) -> Any:

@@ -30,6 +30,7 @@ DIFFERENT: Final = {
         ("empty file", "blank file", "only comment", "only separators", "scalar number doc"), "it has no autoscaler"
     ),
     **dict.fromkeys(("List items null", "List no items", "List items map"), "it has no autoscaler"),
+    **dict.fromkeys(("List dotted group", "List meta"), "a custom resource may have a group with a dot"),
     **dict.fromkeys(("tagged set", "null label"), "a client-side apply drops nulls, which mean empty texts"),
     "two docs no sep json yaml": "kubectl applies the first object twice and loses the second one",
     "items in hpa with hpa": "kubectl applies the items and loses the object that has them",
