@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ocf.autoscaling.algorithm import Metric, ScalingPolicy
+from ocf.autoscaling.explain.last_sync import MOST
 from ocf.objects import Quantity
 from ocf.objects.timestamps import Fraction, format_time
 
@@ -14,6 +15,7 @@ __all__ = [
     "clock",
     "duration",
     "instant",
+    "known_count",
     "listed",
     "number",
     "percent",
@@ -90,6 +92,11 @@ def duration(period: timedelta) -> str:
     minutes, seconds = divmod(rest, _MINUTE)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count)
+
+
+def known_count(count: int) -> str:
+    """Return a number of replicas as text; one that stands for any larger number is not known."""
+    return "an unknown number" if count >= MOST else str(count)
 
 
 def replica_count(count: int) -> str:

@@ -89,9 +89,10 @@ def last_sync_of(autoscaler: Autoscaler, status: Status) -> LastSync:
     reasons = {each.type: each.reason for each in status.conditions}
     able, limited, before = reasons.get("AbleToScale", ""), reasons.get("ScalingLimited", ""), status.current_replicas
     rescaled = able == _RESCALED
-    # A rescale into the range of minReplicas and maxReplicas clears `currentMetrics`. From 0 replicas the result may
-    # have been raised to the minimum afterwards, which no condition shows.
-    by_metrics = bool(before) and (able == _READY or able in _STABILIZED or (rescaled and bool(status.current_metrics)))
+    # A rescale into the range of minReplicas and maxReplicas clears `currentMetrics`, and begins out of the range. From
+    # 0 replicas the result may have been raised to the minimum afterwards, which no condition shows.
+    measured = bool(status.current_metrics) or autoscaler.minimum <= before <= autoscaler.maximum
+    by_metrics = bool(before) and (able == _READY or able in _STABILIZED or (rescaled and measured))
     held = _held(autoscaler, status, limited) if by_metrics else None
     return LastSync(before, status.desired_replicas, rescaled, able, limited, held)
 

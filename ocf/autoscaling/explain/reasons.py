@@ -11,12 +11,14 @@ from ocf.autoscaling.explain.formatting import (
     bounded_amount,
     clock,
     duration,
+    known_count,
     listed,
     number,
     percent,
     policy_text,
     replica_count,
 )
+from ocf.autoscaling.explain.last_sync import MOST, last_sync_of
 from ocf.autoscaling.explain.next_syncs import windows
 from ocf.autoscaling.explain.selected_pods import OddPods, odd_pods
 from ocf.autoscaling.explain.stabilization_holds import Hold
@@ -27,13 +29,16 @@ _STABILIZED: Final = (Rule.SCALE_UP_STABILIZED, Rule.SCALE_DOWN_STABILIZED)
 _FILLED: Final = (Rule.FILLED, Rule.FILLED_WITHIN_TOLERANCE, Rule.FILLED_TURNED_RATIO, Rule.FILLED_TURNED_COUNT)
 
 
-def reason_of(decision: Decision, settings: Settings, *, hold: Hold | None = None, assumed: bool = False) -> str:
+def reason_of(
+    decision: Decision, settings: Settings, *, hold: Hold | None = None, assumed: bool = False, restarted: bool = False
+) -> str:
     """Return the cause of a decision.
 
     Args:
         settings: The settings that it was made with.
         hold: The recommendation that holds the replicas.
         assumed: Whether that recommendation is assumed, not known.
+        restarted: Whether the decision is possible only if the controller has restarted since its last sync.
 
     Returns:
         A clause without capital letter and full stop.
@@ -58,7 +63,7 @@ def reason_of(decision: Decision, settings: Settings, *, hold: Hold | None = Non
         return _failed(decision)
     metric = _metric_clause(decision, trace.chosen, trace.chosen.result)
     if rule in _STABILIZED:
-        return f"{_held(decision, settings, hold, assumed=assumed)}; {metric}"
+        return f"{_held(decision, settings, hold, assumed=assumed, restarted=restarted)}; {metric}"
     limit = _limited(decision, settings)
     return metric if limit is None else f"{limit}; {metric}"
 
@@ -113,7 +118,7 @@ def _failed(decision: Decision) -> str:
     return f"one of the metrics failed, and without all of them nothing is scaled down to {wanted}: {problems}"
 
 
-def _held(decision: Decision, settings: Settings, hold: Hold | None, *, assumed: bool) -> str:
+def _held(decision: Decision, settings: Settings, hold: Hold | None, *, assumed: bool, restarted: bool) -> str:
     step, trace = decision.trace.stabilization, decision.trace
     down, up = windows(decision.snapshot.autoscaler, settings)
     is_down = trace.decided_by is Rule.SCALE_DOWN_STABILIZED
@@ -124,10 +129,15 @@ def _held(decision: Decision, settings: Settings, hold: Hold | None, *, assumed:
         return f"a recommendation in {name} keeps {trace.desired}, while {wanted} are wanted now"
     at, until = clock(hold.recommendation.at, trace.now), clock(hold.until, trace.now)
     count = hold.recommendation.replicas
+    if restarted and hold.recommendation.at == trace.now:
+        return (
+            f"if the controller has restarted since its last sync, it keeps the present size for {name}, until {until}"
+            f" at the latest, while {wanted} {_are(wanted)} wanted now"
+        )
     if assumed:
         return (
-            f"{count} may have been recommended until {at}, and {name} keeps that until {until} at the latest, while"
-            f" {wanted} {_are(wanted)} wanted now"
+            f"{known_count(count)} may have been recommended until {at}, and {name} keeps that until {until} at the"
+            f" latest, while {wanted} {_are(wanted)} wanted now"
         )
     if hold.recommendation.at == trace.now:
         return f"a controller that has just started keeps the present size for {name}, until {until}"
@@ -144,10 +154,20 @@ def _limited(decision: Decision, settings: Settings) -> str | None:
         return f"a workload that comes from zero gets at least minReplicas ({trace.minimum})"
     if limit is None or limit.replicas == limit.wanted:
         return None
-    wanted = f"{limit.wanted} {_are(limit.wanted)} wanted"
+    wanted = f"{limit.wanted} {_are(limit.wanted)} wanted" if limit.wanted < MOST else _unknown(decision, settings)
     if limit.rule in _BOUNDS:
         return f"{_BOUNDS[limit.rule].format(minimum=trace.minimum, maximum=trace.maximum)}, and {wanted}"
     return f"{_rate(decision, limit, settings)}, and {wanted}"
+
+
+def _unknown(decision: Decision, settings: Settings) -> str:
+    """Return the clause about a recommendation that is only known to be large."""
+    autoscaler = decision.snapshot.autoscaler
+    held = last_sync_of(autoscaler, decision.snapshot.status).held
+    window = f"the scale-down window of {duration(windows(autoscaler, settings)[0])}"
+    if held is not None and held.most == MOST:
+        return f"the last sync wanted more than {held.least - 1} (how many more is not known), which {window} keeps"
+    return f"{window} may keep a larger number that an earlier sync wanted (it is not known)"
 
 
 _BOUNDS: Final = {Rule.TOO_MANY: "maxReplicas is {maximum}", Rule.TOO_FEW: "minReplicas is {minimum}"}

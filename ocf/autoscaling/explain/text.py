@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from ocf.autoscaling.algorithm import Limit, Rule, Stabilization
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
-from ocf.autoscaling.explain.formatting import clock, duration, replica_count
+from ocf.autoscaling.explain.formatting import clock, duration, known_count, replica_count
+from ocf.autoscaling.explain.last_sync import MOST
 from ocf.autoscaling.explain.metric_text import metric_lines
 from ocf.autoscaling.explain.policy_text import policy_lines
 from ocf.autoscaling.explain.reasons import odd_clause, reason_of
@@ -116,6 +117,9 @@ def _result(explanation: Explanation) -> Iterator[str]:
         most = explanation.most.decision.trace
         between = f"Between {trace.desired} and {replica_count(most.desired)} next"
         yield f"{between}, as the controller's memory is not known: {cause_of(explanation)} [{trace.decided_by}]."
+        kept = trace.desired if explanation.range is None else explanation.range.least_without_restart
+        if kept > trace.desired:
+            yield f"  Unless the controller has restarted since its last sync, at least {kept}."
         yield f"  {most.desired}: {cause_of(explanation.most)} [{most.decided_by}]."
         yield f"{current}; {allowed}."
         return
@@ -144,7 +148,8 @@ _WRITTEN: Final = (Rule.DISABLED, Rule.ABOVE_MAXIMUM, Rule.BELOW_MINIMUM)
 def _reason(explanation: Explanation) -> str:
     decision, hold = explanation.decision, explanation.hold
     assumed = hold is not None and explanation.is_assumed(hold.recommendation.at)
-    reason = reason_of(decision, explanation.settings, hold=hold, assumed=assumed)
+    restarted = explanation.range is not None and explanation.range.least_without_restart > decision.desired
+    reason = reason_of(decision, explanation.settings, hold=hold, assumed=assumed, restarted=restarted)
     by = explanation.written_by if decision.trace.decided_by in _WRITTEN else ""
     return f"{reason}; {by}" if by else reason
 
@@ -175,14 +180,18 @@ def _hold(explanation: Explanation, hold: Hold, step: Stabilization) -> Iterator
     now, since = explanation.decision.trace.now, hold.recommendation.at
     at, until = clock(since, now), _until(explanation, hold)
     kept = "stays" if step.replicas == explanation.decision.trace.current else "for now"
-    count = hold.recommendation.replicas
-    again = f"unless {count} or {'fewer' if step.replicas < step.wanted else 'more'} are recommended again"
+    count = known_count(hold.recommendation.replicas)
+    least = "that" if hold.recommendation.replicas >= MOST else count
+    again = f"unless {least} or {'fewer' if step.replicas < step.wanted else 'more'} are recommended again"
     if since == now and not explanation.has_unknown_history:
         yield f"{step.wanted} wanted, but a controller starts with the current size, {count}: {step.replicas} {kept}."
         yield f"The hold ends {until}, in {duration(hold.until - now)}."
         return
     if explanation.is_assumed(since):
-        yield f"{step.wanted} wanted, but {count} may have been recommended as late as {at}: {step.replicas} {kept}."
+        yield (
+            f"{step.wanted} wanted, but {count} may have been recommended as late as {at}:"
+            f" {known_count(step.replicas)} {kept}."
+        )
         yield f"The hold ends {until} at the latest, {again}."
         return
     yield f"{step.wanted} wanted, but {count} was recommended at {at}: {step.replicas} {kept}."
@@ -197,7 +206,8 @@ def _until(explanation: Explanation, hold: Hold) -> str:
 
 def _window_extremes(step: Stabilization) -> Iterator[str]:
     if step.lowest is not None and step.lowest != step.highest:
-        yield f"Within the windows, the lowest recommendation is {step.lowest}, the highest {step.highest}."
+        highest = known_count(step.highest or 0)
+        yield f"Within the windows, the lowest recommendation is {step.lowest}, the highest {highest}."
 
 
 def _limits(explanation: Explanation, step: Limit) -> Iterator[str]:
@@ -210,8 +220,9 @@ def _limits(explanation: Explanation, step: Limit) -> Iterator[str]:
             yield f"Without a behavior, one sync allows {factor:g} times the replicas, or {least:g}: {step.rate}."
     else:
         yield from policy_lines(explanation, step)
+    wanted = known_count(step.wanted)
     became = f"stays {step.replicas}" if step.replicas == step.wanted else f"becomes {step.replicas}"
-    yield f"{step.wanted} {became} [{step.rule}]."
+    yield f"{wanted[0].upper()}{wanted[1:]} {became} [{step.rule}]."
     if trace.raised_to_minimum:
         yield f"Scaling up from zero, it is raised to the minimum of {trace.minimum}."
 

@@ -9,6 +9,7 @@ from ocf.autoscaling.algorithm.history import ScaleEvent, window_start
 from ocf.autoscaling.algorithm.normalize import downscale_window
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
+from ocf.autoscaling.explain.last_sync import MOST
 
 __all__ = ["Timeline", "bounded_timelines", "render_text", "timeline"]
 
@@ -86,7 +87,12 @@ def timeline(explanation: Explanation) -> Timeline | None:
     assumed = frozenset(each.at for each in history.recommendations or () if explanation.is_assumed(each.at))
     # Assumed recommendations are shown only where they count.
     counts = window_start(trace.now, max(scale_down, scale_up))
-    shown = [each for each in history.recommendations or () if each.at >= (counts if each.at in assumed else start)]
+    listed = [each for each in history.recommendations or () if each.at >= (counts if each.at in assumed else start)]
+    # One that is only known to be larger than the others is drawn just above them.
+    known = [each.replicas for each in listed if each.replicas < MOST]
+    above = 1 + max(*known, trace.current, trace.stabilization.wanted, trace.desired)
+    shown = [each._replace(replicas=min(each.replicas, above)) for each in listed]
+    hold = None if explanation.hold is None else explanation.hold.recommendation
     return Timeline(
         start=start,
         now=trace.now,
@@ -95,7 +101,7 @@ def timeline(explanation: Explanation) -> Timeline | None:
         recommendations=tuple(sorted(shown, key=lambda each: each.at)),
         added=tuple(each for each in history.scale_ups if each.at >= start),
         removed=tuple(each for each in history.scale_downs if each.at >= start),
-        holder=None if explanation.hold is None else explanation.hold.recommendation,
+        holder=None if hold is None else hold._replace(replicas=min(hold.replicas, above)),
         current=trace.current,
         wanted=trace.stabilization.wanted,
         desired=trace.desired,

@@ -83,6 +83,13 @@ class DecisionRange(NamedTuple):
         """Whether every possible history gives the same number of replicas."""
         return self.low.desired == self.high.desired
 
+    @property
+    def least_without_restart(self) -> int:
+        """The fewest replicas if the controller has not restarted since its last sync."""
+        pairs = zip(self.decisions, self.histories, strict=True)
+        kept = [decision.desired for decision, history in pairs if history.recommendations is not None]
+        return min(kept, default=self.low.desired)
+
 
 def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Settings, now: datetime) -> DecisionRange:
     """Decide for the extremes of all possible histories.

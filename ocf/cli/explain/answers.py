@@ -98,7 +98,9 @@ def _why_not_now(explanation: Explanation) -> str:
     if trace.current is None or trace.problem:
         return f"The controller cannot decide: {cause_of(explanation)}."
     if all(each.decision.rescale for each in bounds):
-        return f"It does scale, to {replica_count(trace.desired)}, at the next sync."
+        counts = sorted({trace.desired, bounds[-1].decision.desired})
+        text = replica_count(counts[-1]) if len(counts) == 1 else f"between {counts[0]} and {counts[-1]} replicas"
+        return f"It does scale, to {text}, at the next sync."
     held = next((each for each in bounds if each.release is not None), None)
     if held is not None and held.release is not None:
         count, at = held.release.replicas, held.named(held.release.at)

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import History, Settings, Snapshot, Status
+from ocf.autoscaling.algorithm import Autoscaler, History, Scale, Settings, Snapshot, Status
 from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.autoscaling.explain import KnownHistory, explain, explain_unknown, render, to_json
 from ocf.autoscaling.explain.advice import advice
+from ocf.autoscaling.explain.chart_svg import standalone_svg
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import duration
-from ocf.autoscaling.explain.timeline import render_text, timeline
+from ocf.autoscaling.explain.timeline import bounded_timelines, render_text, timeline
 from tests.autoscaling.algorithm.test_properties import HISTORIES, NOON, SETTINGS, SNAPSHOTS
+from tests.autoscaling.explain.values import QUEUE
 
 REASONS = ["ReadyForNewScale", "ScaleDownStabilized", "ScaleUpStabilized", "SucceededRescale", "FailedGetScale"]
 LIMITED = ["DesiredWithinRange", "TooFewReplicas", "TooManyReplicas", "ScaleUpLimit", "ScaleDownLimit", "else"]
@@ -64,6 +66,39 @@ def test_an_explanation_of_an_unknown_history(snapshot: Snapshot, status: Status
 
     assert explanation.decision.desired <= most.decision.desired
     assert rendered(explanation)
+
+
+@pytest.mark.parametrize(
+    ("before", "reason", "created", "expected"),
+    [
+        (2, "ScaleUpLimit", 60, ["the last sync wanted more than 4 (how many more is not known)", "at least 5."]),
+        (2, "ScaleUpLimit", 9000, ["the last sync wanted more than 4 (how many more is not known)"]),
+        (4, "else", 9000, ["may keep a larger number that an earlier sync wanted (it is not known)"]),
+    ],
+)
+def test_a_number_that_is_not_known_is_not_written_as_the_largest_one(
+    before: int, reason: str, created: int, expected: list[str]
+) -> None:
+    """A second after a scale-up to 4 that was limited, of which only that is known that more were wanted."""
+    status = Status(
+        current_replicas=before,
+        desired_replicas=4,
+        last_scale_time=NOON - timedelta(seconds=1),
+        conditions=(
+            HpaCondition("AbleToScale", "True", "SucceededRescale" if before < 4 else "ReadyForNewScale", ""),
+            HpaCondition("ScalingLimited", "True", reason, ""),
+        ),
+    )
+    web = Autoscaler(name="web", minimum=2, maximum=10, metrics=(QUEUE,))
+    snapshot = Snapshot(autoscaler=web, scale=Scale(4, 4, "app=web"), metric_values=((3000,),), status=status)
+    known = KnownHistory(status, NOON, created=NOON - timedelta(seconds=created))
+    explanation = explain_unknown(snapshot, known, now=NOON)
+
+    windows = [window for _, window in bounded_timelines(explanation)]
+    charts = [line for window in windows for line in (*render_text(window), standalone_svg(window, "web"))]
+    page = "\n".join([*rendered(explanation), *charts])
+    assert str(2**31 - 1) not in page
+    assert [each for each in expected if each not in page] == []
 
 
 @pytest.mark.parametrize(
