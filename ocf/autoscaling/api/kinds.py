@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from ocf.errors import FieldProblem
@@ -15,6 +16,8 @@ _GROUP: Final = "autoscaling"
 _OTHER_KINDS: Final = frozenset({"Scale", "DeleteOptions", "WatchEvent"})
 _SHORT_NAMES: Final = frozenset({"hpa", "hpas", "horizontalpodautoscalers"})
 _NEAR: Final = 0.9
+# With more letters too many or too few, no text is that near.
+_MOST_MISSING: Final = 5
 
 
 def kind_problem(manifest: Mapping[str, Any]) -> FieldProblem | None:
@@ -55,9 +58,7 @@ def _misnamed(manifest: Mapping[str, Any], kind: str, group: str) -> FieldProble
     bare = "".join(each for each in kind.lower() if each.isalnum())
     if bare.endswith(("list", "lists")) or bare in {"item", "items"}:
         return _misnamed_list(manifest, kind)
-    import difflib
-
-    near = bare in _SHORT_NAMES or difflib.SequenceMatcher(None, bare, HPA_KIND.lower()).ratio() > _NEAR
+    near = bare in _SHORT_NAMES or _is_near(bare)
     if group == _GROUP and kind not in _OTHER_KINDS:
         instead = f"write {HPA_KIND}" if near or _has_shape(manifest) else f"it has {HPA_KIND} and Scale"
         return FieldProblem("kind", f'"{kind:.80}" is not a kind of the group {_GROUP}: {instead}')
@@ -66,6 +67,15 @@ def _misnamed(manifest: Mapping[str, Any], kind: str, group: str) -> FieldProble
     if _has_shape(manifest):
         return FieldProblem("kind", f'"{kind:.80}" has no scaleTargetRef and maxReplicas: write {HPA_KIND}')
     return None
+
+
+@lru_cache(maxsize=1024)
+def _is_near(bare: str) -> bool:
+    if abs(len(bare) - len(HPA_KIND)) > _MOST_MISSING:
+        return False
+    import difflib
+
+    return difflib.SequenceMatcher(None, bare, HPA_KIND.lower()).ratio() > _NEAR
 
 
 def _misnamed_list(manifest: Mapping[str, Any], kind: str) -> FieldProblem | None:

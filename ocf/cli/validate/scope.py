@@ -78,17 +78,16 @@ class ValidationScope:
         """
         for _, group in groupby(documents, key=attrgetter("file")):
             of_file = list(group)
-            applied = any(each.manifest is not None and _is_meant(each.manifest) for each in of_file)
-            for document in of_file:
-                if self._covers(document, applied=applied):
+            meant = [each.manifest is not None and _is_meant(each.manifest) for each in of_file]
+            applied = any(meant)
+            for document, is_meant in zip(of_file, meant, strict=True):
+                if is_meant or self._covers(document, applied=applied):
                     self.warnings |= dict.fromkeys((document.file, warning) for warning in document.warnings)
                     yield document
 
     def _covers(self, document: Document, *, applied: bool) -> bool:
-        """Return whether a document has to be validated; otherwise count it."""
+        """Return whether a document that is no autoscaler has to be validated; otherwise count it."""
         if document.manifest is not None:
-            if _is_meant(document.manifest):
-                return True
             self.kinds[str(document.manifest.get("kind") or "none")] += 1
             self.passed_over[PassedOver.OTHER_KIND] += 1
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, Final
 
 import pytest
@@ -67,3 +68,11 @@ def test_a_meant_autoscaler_has_a_problem(manifest: dict[str, Any], problem: str
 )
 def test_other_objects_have_none(manifest: dict[str, Any]) -> None:
     assert kind_problem(manifest) is None
+
+
+@pytest.mark.parametrize("extra", range(1, 12))
+def test_a_kind_is_compared_only_if_it_can_be_near(extra: int) -> None:
+    """The bound on the length leaves out no kind that is near."""
+    for kind in (f"{HPA_KIND}{'x' * extra}", HPA_KIND[:-extra]):
+        ratio = difflib.SequenceMatcher(None, kind.lower(), HPA_KIND.lower()).ratio()
+        assert (kind_problem({"apiVersion": "apps/v1", "kind": kind}) is not None) == (ratio > 0.9)
