@@ -331,7 +331,10 @@ async def test_the_template_looks_in_the_namespace_of_the_manifest(tools: Tools)
     template = manifest.replace("replicas: 3", commands_of_the_linter(manifest)[3])
     await by_helm_3(tools, manifest)
     await tools.autoscale(12)
-    code, output = await tools.chart(template, "--namespace=default", "--take-ownership", by=tools.helm3)
+    await tools.kubectl("create", "namespace", "releases")
+    elsewhere = Helm(Server(tools.kubectl.kubeconfig, "releases"), tools.folder, "helm3")
+    code, output = await tools.chart(template, "--take-ownership", by=elsewhere)
+    await tools.kubectl("delete", "namespace", "releases", "--wait=false")
 
     assert (code, await tools.replicas()) == (0, 12), output
 
