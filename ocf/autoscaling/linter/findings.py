@@ -45,6 +45,7 @@ class Code(StrEnum):
     NEVER_DOWN = "never-down"
     NEVER_UP = "never-up"
     OVERLAPPING_SELECTORS = "overlapping-selectors"
+    REJECTED_HPA = "rejected-hpa"
     SHARED_TARGET = "shared-target"
     SHORT_PERIOD = "short-period"
     SLOW_DRAIN = "slow-drain"

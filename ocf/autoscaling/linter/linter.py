@@ -11,7 +11,7 @@ from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerances
 from ocf.autoscaling.linter.conflicts import conflict_findings
-from ocf.autoscaling.linter.findings import Finding
+from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.metrics import metric_findings
 from ocf.autoscaling.linter.namespace_index import NamespaceIndex
 from ocf.autoscaling.linter.owners import advise_owner, of_scaled_object
@@ -22,6 +22,7 @@ from ocf.autoscaling.targets.scaled_objects import hpa_of, is_scaled_object
 from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, manifest_of, read_target
 from ocf.autoscaling.targets.workloads import pod_labels, pod_template, referenced_workload
 from ocf.autoscaling.validation.validation import admitted, validate
+from ocf.errors import ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
@@ -50,8 +51,9 @@ def lint(
         gates: The feature gates of the cluster; by default those of Kubernetes 1.36.
 
     Returns:
-        The findings in the order of the fields; empty if there are none. An HPA that the API server would reject has no
-        findings; use `validate` to check that.
+        The findings in the order of the fields; empty if there are none. An HPA that the API server would reject has
+        only those about its target and other objects; use `validate` for its errors. For a ScaledObject they are
+        findings, too.
 
     Raises:
         ManifestError: If the HPA cannot be decoded.
@@ -77,14 +79,40 @@ def lint_among(
 ) -> tuple[Finding, ...]:
     """Find what `lint` finds, among the objects of the namespace of the autoscaler."""
     if isinstance(hpa, Mapping) and is_scaled_object(dict(hpa)):
-        return tuple(map(of_scaled_object, lint_among(hpa_of(dict(hpa)), target, index, gates)))
+        return tuple(map(of_scaled_object, _of_keda(hpa_of(dict(hpa)), target, index, gates)))
     decoded = decode(hpa, tolerance_known=gates.tolerance_known)
     # Metadata matters to no finding, and a template may get its name later.
-    if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
-        return ()
-    found = _findings(decoded, target, index, gates)
+    is_invalid = any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates))
+    found = _about_target(decoded, target, index) if is_invalid else _findings(decoded, target, index, gates)
     # An object that is given twice has its findings once.
     return tuple(dict.fromkeys(advise_owner(decoded, found)))
+
+
+def _of_keda(
+    hpa: Manifest, target: TargetSource | None, index: NamespaceIndex, gates: FeatureGates
+) -> tuple[Finding, ...]:
+    """Find also why the API server rejects the HPA that KEDA makes: nobody else validates it before."""
+    try:
+        errors = [(each.path, each.message) for each in validate(hpa, gates=gates)]
+        rest = lint_among(hpa, target, index, gates)
+    except ManifestError as error:
+        errors = [(each.path, each.detail) for each in error.problems]
+        rest = tuple(dict.fromkeys(advise_owner(hpa, _about_target(hpa, target, index))))
+    rejected = (
+        Finding(Code.REJECTED_HPA, Severity.ERROR, path, f"The API server rejects it: {message}.", "")
+        for path, message in errors
+        if not path.startswith("metadata.")
+    )
+    return (*advise_owner(hpa, rejected), *rest)
+
+
+def _about_target(hpa: Manifest, source: TargetSource | None, index: NamespaceIndex) -> Iterator[Finding]:
+    """Find what depends on the target and on other objects only, and not on the metrics and the behavior."""
+    target, manifest = _read(source, index)
+    yield from target_findings(hpa, target)
+    if target is None:
+        yield from missing_target(hpa, index)
+    yield from conflict_findings(hpa, manifest, index)
 
 
 def _findings(
@@ -94,20 +122,19 @@ def _findings(
     explicit = bool(decoded.get("spec", {}).get("metrics"))
     hpa = admitted(decoded, gates=gates)
     tolerances = tolerances_of(Autoscaler.of(hpa), Settings(features=gates))
-    target = None if source is None else read_target(source)
-    manifest = _target_manifest(source)
-    if target is not None and manifest is not None:
-        target = _with_pods(target, manifest, index)
-    yield from target_findings(hpa, target)
-    if target is None:
-        yield from missing_target(hpa, index)
-    yield from conflict_findings(hpa, manifest, index)
+    target, manifest = _read(source, index)
+    yield from _about_target(hpa, source, index)
     pods = None if target is None else target.pods
     labels = None if manifest is None else pod_labels(manifest)
     yield from policy_findings(hpa, pods, labels, index)
     yield from metric_findings(hpa["spec"], pods, tolerances, explicit=explicit)
     yield from dropped_tolerances(decoded["spec"], hpa["spec"])
     yield from behavior_findings(hpa["spec"], tolerances)
+
+
+def _read(source: TargetSource | None, index: NamespaceIndex) -> tuple[Reference | None, Manifest | None]:
+    target, manifest = None if source is None else read_target(source), _target_manifest(source)
+    return (_with_pods(target, manifest, index) if target is not None and manifest is not None else target), manifest
 
 
 def _with_pods(target: Reference, manifest: Manifest, index: NamespaceIndex) -> Reference:

@@ -33,8 +33,8 @@ def advise_owner(hpa: Manifest, findings: Iterable[Finding]) -> Iterator[Finding
         if finding.code is Code.SHARED_TARGET:
             yield replace(finding, fix=f"Put the metrics of both into {owner}, which controls this HPA.")
             continue
-        field = finding.path.split(".")[1].partition("[")[0]
-        place = SCALED_OBJECT_FIELDS[field] if owner.startswith("ScaledObject ") else f"what sets {field}"
+        field = finding.path.removeprefix("spec.").split(".")[0].partition("[")[0]
+        place = SCALED_OBJECT_FIELDS.get(field, "spec") if owner.startswith("ScaledObject ") else f"what sets {field}"
         change = f"change {place} in {owner}, which controls this HPA and reverts changes of it."
         other = _ALTERNATIVES.get(finding.code)
         yield replace(finding, fix=f"{other}, or {change}" if other else change[0].upper() + change[1:])
@@ -44,7 +44,7 @@ def of_scaled_object(finding: Finding) -> Finding:
     """Return a finding of the HPA that KEDA makes of a ScaledObject as one of the ScaledObject."""
     field, _, rest = finding.path.removeprefix("spec.").partition(".")
     name, bracket, position = field.partition("[")
-    path = f"{SCALED_OBJECT_FIELDS[name]}{bracket}{position}"
+    path = f"{SCALED_OBJECT_FIELDS.get(name, 'spec')}{bracket}{position}"
     # Below a trigger the fields have other names.
     path = f"{path}.{rest}" if rest and name != "metrics" else path
     fix = finding.fix.replace(", which controls this HPA and reverts changes of it", "").replace(

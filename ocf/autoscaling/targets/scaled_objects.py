@@ -65,7 +65,7 @@ def hpa_of(scaled_object: Manifest) -> Manifest:
             "scaleTargetRef": _reference(scaled_object),
             # KEDA itself scales to 0 and from it.
             "minReplicas": spec.get("minReplicaCount") or 1,
-            "maxReplicas": spec.get("maxReplicaCount", _MOST),
+            "maxReplicas": _MOST if spec.get("maxReplicaCount") is None else spec["maxReplicaCount"],
             "metrics": [_metric(trigger, position) for position, trigger in enumerate(triggers)],
             **({"behavior": behavior} if isinstance(behavior, dict) else {}),
         },
@@ -74,7 +74,7 @@ def hpa_of(scaled_object: Manifest) -> Manifest:
 
 def _reference(scaled_object: Manifest) -> Manifest:
     reference = _map(get_field(scaled_object, ("spec", "scaleTargetRef")))
-    given = {name: reference[name] for name in ("apiVersion", "kind", "name") if reference.get(name)}
+    given = {name: _text(reference[name]) for name in ("apiVersion", "kind", "name") if reference.get(name)}
     return {"apiVersion": "apps/v1", "kind": "Deployment", **given}
 
 

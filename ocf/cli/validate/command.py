@@ -174,6 +174,7 @@ def _reports(
     selection: Selection | None,
 ) -> Iterator[ValidationReport]:
     from ocf.cli.validate.report import check, check_scaled_object, find_by_name
+    from ocf.cli.validate.scope import excuse
 
     neighbours = None
     if selection is not None:
@@ -190,6 +191,10 @@ def _reports(
     if selection is not None and neighbours is not None:
         for document in filter(_is_scaled_object, documents):
             report = selection.apply(check_scaled_object(document, neighbours.of(document), gates))
+            if excuse(document) is not None:
+                # The errors of a template are those of its placeholders.
+                kept = (each for each in report.findings if each.code.value != "rejected-hpa")
+                report = report._replace(findings=tuple(kept))
             if report.findings:
                 yield report
 

@@ -142,7 +142,7 @@ def check(
         unreadable = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
         return ValidationReport(document=document, name=name, errors=unreadable)
     found = tuple(ValidationError(error.path, str(error.type), error.detail, error.message) for error in errors)
-    if surroundings is None or any(error.path != "apiVersion" for error in found):
+    if surroundings is None:
         return ValidationReport(document=document, name=name, errors=found)
     return ValidationReport(
         document=document, name=name, errors=found, findings=_lint_findings(manifest, surroundings, gates)
@@ -150,16 +150,13 @@ def check(
 
 
 def check_scaled_object(document: Document, surroundings: Surroundings, gates: FeatureGates) -> ValidationReport:
-    """Return the findings for the HPA that KEDA makes of a ScaledObject; one that KEDA cannot make has none."""
+    """Return the findings for the HPA that KEDA makes of a ScaledObject, with the errors of that HPA."""
     from ocf.autoscaling.linter.linter import lint_among
     from ocf.autoscaling.targets.scaled_objects import target_of
 
     manifest = document.manifest or {}
     target = surroundings.candidates.find(target_of(manifest))
-    try:
-        findings = lint_among(manifest, target, surroundings.cluster, gates)
-    except ManifestError:
-        findings = ()
+    findings = lint_among(manifest, target, surroundings.cluster, gates)
     return ValidationReport(document=document, name=name_of(manifest), findings=findings)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.cli.validate.report import ValidationReport
 
-__all__ = ["PassedOver", "ValidationScope"]
+__all__ = ["PassedOver", "ValidationScope", "excuse"]
 
 # Compiled on first use: most files need neither.
 _PLACEHOLDER: Final = r"\{\{|\{%|\$\{|\$\(|<%"
@@ -108,7 +108,7 @@ class ValidationScope:
 
         The errors of a template are those of its placeholders, and a Kustomize patch is only a part of an object.
         """
-        reason = None if report.valid else _excuse(report.document)
+        reason = None if report.valid else excuse(report.document)
         if reason is not None:
             self._pass_over(report.document, reason)
             return False
@@ -159,7 +159,7 @@ def _most_common(kinds: Counter[str]) -> str:
     return f"{shown}, …" if len(kinds) > _MOST_KINDS else shown
 
 
-def _excuse(document: Document) -> PassedOver | None:
+def excuse(document: Document) -> PassedOver | None:
     """Return why the errors of an autoscaler are not those of an object that a user applies; None if they are."""
     manifest = document.manifest
     if manifest is None:

@@ -380,7 +380,13 @@ def test_models_are_accepted_everywhere() -> None:
     assert [finding.code for finding in lint(made, GOOD, [other])] == [Code.SHARED_TARGET]
 
 
-def test_an_invalid_hpa_has_no_findings() -> None:
+def test_an_invalid_hpa_has_the_findings_about_other_objects_alone() -> None:
+    broken = hpa(maxReplicas=1, minReplicas=9, metrics=[resource(averageUtilization=1)])
+
+    assert found(broken, workload(FULL, replicas=3), [kinded(hpa("other"))]) == [
+        ("warning", "fixed-replicas", "spec.scaleTargetRef"),
+        ("error", "shared-target", "spec.scaleTargetRef"),
+    ]
     assert lint(hpa(maxReplicas=0)) == ()
     assert lint(hpa(minReplicas=0, metrics=[queue()])) == ()
     assert lint(hpa(minReplicas=0, metrics=[]), gates=FeatureGates.for_release("1.37")) == ()
@@ -409,7 +415,7 @@ def test_every_code_is_tested() -> None:
     rows: list[Any] = [*TARGETS, *METRICS, *BEHAVIOR]
     shown = {row.values[2][1] for row in rows} | {"shared-target", "overlapping-selectors"}
     shown |= {"idle-rules", "dropped-tolerance", "always-up", "missing-target", "vertical-autoscaler"}
-    shown |= {"blocked-evictions"}
+    shown |= {"blocked-evictions", "rejected-hpa"}
 
     assert shown == {code.value for code in Code}
 

@@ -101,6 +101,47 @@ def test_the_texts_are_about_the_scaled_object() -> None:
     assert finding.fix == "Change spec.maxReplicaCount in ScaledObject web."
 
 
+@pytest.mark.parametrize(
+    ("manifest", "path", "message"),
+    [
+        pytest.param(
+            scaled_object(QUEUE, **behavior(stabilizationWindowSeconds=7200)),
+            "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.stabilizationWindowSeconds",
+            "Invalid value: 7200: must be less than or equal to 3600",
+            id="window",
+        ),
+        pytest.param(
+            scaled_object(QUEUE, minReplicaCount=9, maxReplicaCount=5),
+            "spec.maxReplicaCount",
+            "Invalid value: 5: must be greater than or equal to `minReplicas`",
+            id="bounds",
+        ),
+        pytest.param(
+            scaled_object({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "0"}}),
+            "spec.triggers[0]",
+            "Invalid value: 0: must be greater than 0",
+            id="zero",
+        ),
+        *(
+            pytest.param(
+                scaled_object({"type": "memory", "metadata": {"value": value}}),
+                "spec.triggers[0]",
+                f"must be an integer from -2147483648 to 2147483647, not '{value}'",
+                id=value,
+            )
+            for value in ("abc", "500m")
+        ),
+    ],
+)
+def test_an_hpa_that_the_api_server_rejects(manifest: Manifest, path: str, message: str) -> None:
+    """What does not depend on the errors is found as well."""
+    rejected, fixed = lint(manifest, workload(FULL, replicas=3))
+
+    assert (rejected.code.value, rejected.severity.value, rejected.path) == ("rejected-hpa", "error", path)
+    assert rejected.explanation == f"In the HPA that KEDA makes of it: The API server rejects it: {message}."
+    assert fixed.code.value == "fixed-replicas"
+
+
 def test_a_finding_about_the_target_is_that_of_any_autoscaler() -> None:
     target = workload(FULL, replicas=3)
 
@@ -176,6 +217,16 @@ def test_a_malformed_one_is_not_an_error_of_the_command(
     answer = CliRunner().invoke(app, ["validate", "--lint", str(file)], catch_exceptions=False)
 
     assert answer.exit_code in {0, 1}
+
+
+@pytest.mark.parametrize(("value", "reported"), [("abc", True), ("{{ .Values.cpu }}", False)])
+def test_the_errors_of_a_template_are_not_reported(value: str, tmp_path: Path, *, reported: bool) -> None:
+    trigger = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": value}}
+    file = tmp_path / "scaled.yaml"
+    file.write_text(json.dumps(scaled_object(trigger)))
+    answer = CliRunner().invoke(app, ["validate", "--lint", str(file)], catch_exceptions=False)
+
+    assert ("rejected-hpa" in answer.stdout) is reported
 
 
 def test_the_command_reports_them_with_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
