@@ -72,7 +72,8 @@ def _overlap(other: Manifest) -> Iterator[Finding]:
         _PATH,
         f"The selector of one target matches pods of the other, which {_HPA} {_full_name(other)} scales; "
         "the controller then scales neither (AmbiguousSelector).",
-        "Selectors are immutable: replace one of the targets by one with a label of its own in selector and pods.",
+        "Selectors are immutable: replace one of the targets by one that has, in selector and pods, another value of a "
+        "label that the selector of the other requires; a label more does not help.",
     )
 
 
@@ -91,8 +92,8 @@ def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
         _PATH,
         f"ScaledObject {_full_name(other)} scales the same target by an HPA of its own, {created}, so the controller "
         "scales neither by its metrics (AmbiguousSelector), unless the webhook of KEDA rejects the ScaledObject.",
-        "Add the metrics of this HPA to the triggers of the ScaledObject, and let KEDA take this HPA over: annotation "
-        f'{_TRANSFER}: "true", and its name in advanced.horizontalPodAutoscalerConfig.name.',
+        "Add the metrics of this HPA to the triggers of the ScaledObject, remove it from the files, and let KEDA take "
+        f'it over: annotation {_TRANSFER}: "true", and its name in advanced.horizontalPodAutoscalerConfig.name.',
     )
 
 

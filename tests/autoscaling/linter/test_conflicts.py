@@ -238,6 +238,7 @@ class TestScaledObjects:
     )
     def test_a_second_scaler_of_the_target(self, other: Manifest) -> None:
         assert found(hpa(), GOOD, [other]) == [SHARED]
+        assert "remove it from the files" in lint(hpa(), GOOD, [other])[0].fix
 
     @pytest.mark.parametrize(
         ("manifest", "other"),
