@@ -270,11 +270,15 @@ def _filled(decision: Decision, result: Calculation) -> str:
     groups = result.groups
     missing = () if groups is None else groups.missing
     unready = groups.unready if groups is not None and result.ratio > 1.0 else ()
+    ready = {each.name for each in decision.snapshot.pods if each.ready is not None and each.ready.status == "True"}
+    starting = [each for each in unready if each in ready]
+    waiting = [each for each in unready if each not in ready]
     clauses = [
         f"{len(names)} {'pod' if len(names) == 1 else 'pods'} {what} ({_phased(decision, names)})"
         for names, what in (
             (missing, "without a sample"),
-            (unready, "that is not ready" if len(unready) == 1 else "that are not ready"),
+            (waiting, "that is not ready" if len(waiting) == 1 else "that are not ready"),
+            (starting, "whose sample began before readiness"),
         )
         if names
     ]
@@ -297,7 +301,7 @@ def _phased(decision: Decision, names: Sequence[str]) -> str:
     """Return the names of pods, with the phase of those that do not run."""
     phases = {each.name: each.phase for each in decision.snapshot.pods}
     running = {"Running", ""}
-    return listed([name if phases.get(name, "") in running else f"{name}, {phases[name]}" for name in names])
+    return listed([name if phases.get(name, "") in running else f"{name} ({phases[name]})" for name in names])
 
 
 def _are(count: int) -> str:

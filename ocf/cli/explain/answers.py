@@ -7,17 +7,20 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from ocf.autoscaling.algorithm import Rule
 from ocf.autoscaling.algorithm.metric_proposals import Failure
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration, replica_count
 from ocf.autoscaling.explain.next_syncs import windows
-from ocf.autoscaling.explain.reasons import measured_clause
+from ocf.autoscaling.explain.reasons import measured_clause, odd_clause
 from ocf.autoscaling.explain.text import Section, cause_of
 from ocf.cli.explain.surroundings import Rescale, Surroundings
 
 __all__ = ["Answer", "answers", "answers_section"]
 
+_KEPT: Final = (Rule.FILLED_WITHIN_TOLERANCE, Rule.FILLED_TURNED_RATIO, Rule.FILLED_TURNED_COUNT)
+"""The rules by which pods without a sample that counts keep the replicas."""
 _RECENT: Final = timedelta(hours=1)
 _TITLE: Final = "Questions"
 
@@ -41,7 +44,8 @@ def answers(explanation: Explanation, surroundings: Surroundings) -> Iterator[An
     yield Answer("whySoFew", "Why so few?", _why_so_few(explanation, surroundings))
     yield Answer("whyNotNow", "Why not now?", _why_not_now(explanation))
     yield Answer("whyBackAndForth", "Why back and forth?", _why_back_and_forth(explanation, surroundings))
-    yield Answer("whoElseWrites", "Who else writes?", _who_else_writes(surroundings))
+    target = explanation.decision.snapshot.autoscaler.kind
+    yield Answer("whoElseWrites", "Who else writes?", _who_else_writes(surroundings, target))
 
 
 def answers_section(explanation: Explanation, surroundings: Surroundings) -> Section:
@@ -105,7 +109,14 @@ def _why_not_now(explanation: Explanation) -> str:
     if held is not None and held.release is not None:
         count, at = held.release.replicas, held.named(held.release.at)
         return f"{_capital(cause_of(held))}. If no measurement changes, {count} at {at}."
-    if trace.stabilization is not None and trace.stabilization.wanted != trace.current:
+    scaling = next((each for each in bounds if each.decision.rescale), None)
+    if scaling is not None:
+        size = replica_count(scaling.decision.desired)
+        return f"It may scale, to {size}, at the next sync: {cause_of(scaling)}."
+    chosen = None if trace.chosen is None else trace.chosen.result
+    wants_other = trace.stabilization is not None and trace.stabilization.wanted != trace.current
+    kept = isinstance(chosen, Calculation) and chosen.rule in _KEPT
+    if wants_other or kept or odd_clause(explanation.decision, explanation.history, explanation.settings):
         return f"{_capital(cause_of(bounds[-1]))}."
     return f"Nothing is held back: the metrics want {replica_count(trace.current)}, as many as there are."
 
@@ -114,6 +125,8 @@ def _why_back_and_forth(explanation: Explanation, surroundings: Surroundings) ->
     now = explanation.decision.trace.now
     recent = [each for each in surroundings.rescales if now - each.at <= _RECENT]
     up, down = (sum(each.times for each in recent if each.is_up is is_up) for is_up in (True, False))
+    if surroundings.has_unread("Event"):
+        return "Not known: the events could not be read."
     if not recent:
         return "No event of the last hour reports a rescale."
     what = f"In the last hour {up} up and {down} down, {clock(recent[-1].at, now)} to {clock(recent[0].at, now)}"
@@ -146,7 +159,7 @@ def _short_window(explanation: Explanation, recent: Sequence[Rescale]) -> str:
     )
 
 
-def _who_else_writes(surroundings: Surroundings) -> str:
+def _who_else_writes(surroundings: Surroundings, target: str) -> str:
     found = [
         f"{each.name}{' through the scale subresource' if each.scales else ''}"
         f"{'' if each.at is None else f' (last write {each.at:%Y-%m-%d %H:%M:%S} UTC)'}"
@@ -159,7 +172,17 @@ def _who_else_writes(surroundings: Surroundings) -> str:
         parts.append(f"Field managers that own spec.replicas of the target: {', '.join(found)}.")
     if surroundings.scalers:
         parts.append(f"Other autoscalers of the same target: {', '.join(surroundings.scalers)}.")
-    if not found and not surroundings.scalers:
+    unread = [
+        what
+        for what, kinds in (
+            ("which field managers own spec.replicas of the target", (target,)),
+            ("which other autoscalers scale it", ("HorizontalAutoscaler", "HorizontalPodAutoscaler", "ScaledObject")),
+        )
+        if surroundings.has_unread(*kinds)
+    ]
+    if unread:
+        parts.append(f"Not known, as not everything could be read: {' and '.join(unread)}.")
+    elif not found and not surroundings.scalers:
         known = "no other field manager owns spec.replicas of the target, and no other autoscaler scales it"
         parts.append(f"{'Otherwise n' if parts else 'N'}{known[1:]}.")
     return " ".join(parts)

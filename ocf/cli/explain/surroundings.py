@@ -92,6 +92,10 @@ class Surroundings:
     rescales: tuple[Rescale, ...] = ()
     unread: tuple[str, ...] = ()
 
+    def has_unread(self, *kinds: str) -> bool:
+        """Return whether objects of one of some kinds could not be read."""
+        return any(each.partition(":")[0].partition(" ")[0] in kinds for each in self.unread)
+
     @property
     def others(self) -> tuple[Writer, ...]:
         """The writers that are not the HPA controller."""
@@ -205,11 +209,20 @@ def _reference(scaler: Manifest) -> tuple[str, str, str]:
 
 
 def _rescales(events: Iterable[Manifest]) -> Iterator[Rescale]:
-    for each in events:
-        found = _SIZE.fullmatch(each["message"]) if each["reason"] == "SuccessfulRescale" else None
-        if found is not None:
-            is_up = found[2].endswith(_UP)
-            yield Rescale(int(found[1]), is_up, found[2], parse_time(each["at"]), int(each["count"]))
+    """Yield the rescales, the latest first.
+
+    The reason in an event is about what the metrics want, while a window or a limit may decide on the other direction.
+    So the size is compared with that of the event before; the reason counts where there is none with another size.
+    """
+    found = [
+        (int(match[1]), match[2], each)
+        for each in events
+        if each["reason"] == "SuccessfulRescale" and (match := _SIZE.fullmatch(each["message"])) is not None
+    ]
+    for position, (size, reason, event) in enumerate(found):
+        before = found[position + 1][0] if position + 1 < len(found) else size
+        is_up = size > before if size != before else reason.endswith(_UP)
+        yield Rescale(size, is_up, reason, parse_time(event["at"]), int(event["count"]))
 
 
 def _text(at: datetime | None) -> str | None:

@@ -255,7 +255,7 @@ def _starting() -> Incident:
 
 def _startup_cpu() -> Incident:
     young = tuple(pods(1, ready="True", age=45, since=20))
-    cause = ("1 pod that is not ready", "counts as using nothing")
+    cause = ("1 pod whose sample began before readiness", "counts as using nothing")
     incident = mixed(f"{K8S}/29989", cpu(50), young, (700, 1900), cause, replicas=2)
     return incident._replace(scale=Scale(3, 3, "app=web"), history=steady(3))
 

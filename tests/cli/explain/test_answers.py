@@ -8,10 +8,14 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 
+from ocf.autoscaling.algorithm import Autoscaler, Scale, Snapshot
+from ocf.autoscaling.explain import explain
 from ocf.cli.app import app
-from ocf.cli.explain.surroundings import CONTROLLERS
+from ocf.cli.explain.answers import answers
+from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.objects import Manifest
+from ocf.objects.timestamps import parse_time
 
 NOON: Final = "2026-01-31T12:00:00Z"
 
@@ -202,6 +206,18 @@ UNSTABLE: Final = (
             id="github.com/nextcloud/helm/issues/561",
         ),
         pytest.param(
+            30,
+            [
+                hpa(),
+                deployment(3, CONTROLLER),
+                rescale(3, BELOW, "11:40:00"),
+                rescale(6, BELOW, "11:50:00"),
+                rescale(4, ABOVE, "11:55:00"),
+            ],
+            {"whyBackAndForth": "In the last hour 1 up and 2 down"},
+            id="directions-are-those-of-the-sizes-not-of-the-reasons",
+        ),
+        pytest.param(
             90,
             [hpa(maximum=5), deployment(5, CONTROLLER), rescale(5, ABOVE, "11:45:00")],
             {
@@ -266,6 +282,25 @@ def test_of_an_operator_the_owner_is_named(tmp_path: Path) -> None:
 def test_files_with_nothing_about_the_surroundings_have_no_answers(tmp_path: Path) -> None:
     found = json.loads(explained(tmp_path, 30, hpa(), deployment(3)))
     assert found["answers"] is None
+
+
+@pytest.mark.parametrize(
+    ("unread", "question", "expected"),
+    [
+        (["Event: events is forbidden"], "whyBackAndForth", "Not known: the events could not be read."),
+        (["Deployment web: forbidden"], "whoElseWrites", "which field managers own spec.replicas of the target."),
+        (["ScaledObject: forbidden"], "whoElseWrites", "which other autoscalers scale it."),
+        (["ReplicaSet: forbidden"], "whyBackAndForth", "No event of the last hour reports a rescale."),
+        (["ReplicaSet: forbidden"], "whoElseWrites", "No other field manager owns spec.replicas of the target"),
+    ],
+)
+def test_what_depends_on_objects_that_were_not_read_is_not_known(
+    unread: Sequence[str], question: str, expected: str
+) -> None:
+    web = Autoscaler(name="web", maximum=9, kind="Deployment", target="web")
+    explanation = explain(Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web")), now=parse_time(NOON))
+    found = {each.key: each.text for each in answers(explanation, Surroundings(unread=tuple(unread)))}
+    assert expected in found[question]
 
 
 def test_the_own_controller_is_not_another_writer() -> None:
