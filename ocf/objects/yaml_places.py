@@ -72,7 +72,7 @@ class YamlNode(NamedTuple):
         if isinstance(step, int):
             items = self.node.value if self.node.id == "sequence" else ()
             return YamlNode(self.text, items[step], items[step].start_mark) if step < len(items) else None
-        pairs = self.node.value if self.node.id == "mapping" else ()
+        pairs = self.node.value if self.node.id == "mapping" else []
         for key, value in reversed(pairs):  # of duplicate keys the last one counts
             if key.id == "scalar" and key.value == step:
                 return YamlNode(self.text, value, key.start_mark)

@@ -303,8 +303,10 @@ class TestOwners:
         )
 
     def test_no_fix_for_a_controlled_hpa_deletes_it_or_sets_the_count(self) -> None:
-        for spec in ({"minReplicas": 5, "maxReplicas": 5}, {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}}}):
-            manifest = hpa(**spec)
+        for manifest in (
+            hpa(minReplicas=5, maxReplicas=5),
+            hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}}),
+        ):
             assert "delete the autoscaler" in lint(manifest, GOOD)[0].fix
             controlled = with_field(manifest, ("metadata", "ownerReferences"), [self.OWNER])
             assert "delete" not in lint(controlled, GOOD)[0].fix
