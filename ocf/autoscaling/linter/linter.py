@@ -91,7 +91,7 @@ def lint_among(
 def _of_keda(
     hpa: Manifest, target: TargetSource | None, index: NamespaceIndex, gates: FeatureGates
 ) -> tuple[Finding, ...]:
-    """Find also why the API server rejects the HPA that KEDA makes: nobody else validates it before."""
+    """Find also why the API server rejects the HPA that KEDA makes, which no command validates before."""
     try:
         errors = [(each.path, each.message) for each in validate(hpa, gates=gates)]
         rest = lint_among(hpa, target, index, gates)

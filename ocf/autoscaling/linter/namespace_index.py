@@ -46,6 +46,14 @@ class NamespaceIndex:
         return tuple(map(key_of, self.objects))
 
     @cached_property
+    def by_kind(self) -> Mapping[tuple[str, str], list[ObjectKey]]:
+        """The keys of the objects by group and kind."""
+        found: dict[tuple[str, str], list[ObjectKey]] = {}
+        for key in self.keys:
+            found.setdefault(key.group_kind, []).append(key)
+        return found
+
+    @cached_property
     def scalers(self) -> Mapping[FoldedKey, list[tuple[int, Manifest]]]:
         """The HPAs and ScaledObjects by their targets, with their positions."""
         found: dict[FoldedKey, list[tuple[int, Manifest]]] = {}

@@ -91,12 +91,12 @@ def missing_target(hpa: Manifest, index: NamespaceIndex) -> Iterator[Finding]:
             f"Did you mean {known[0]}?" if known else "Write the apiVersion and the kind of the workload.",
         )
         return
-    workloads = [key for key in index.keys if key.group_kind in _WORKLOADS or key.group_kind == wanted.group_kind]
-    custom = wanted.group_kind not in _WORKLOADS
-    if not workloads or (custom and all(key.group_kind != wanted.group_kind for key in workloads)):
+    same_kind = index.by_kind.get(wanted.group_kind, [])
+    workloads = [key for kind in sorted({*_WORKLOADS, wanted.group_kind}) for key in index.by_kind.get(kind, ())]
+    if not workloads or (wanted.group_kind not in _WORKLOADS and not same_kind):
         return
     same_name = next((key for key in workloads if key.name == wanted.name), None)
-    names = [key.name for key in workloads if key.group_kind == wanted.group_kind]
+    names = [key.name for key in same_kind]
     near = get_close_matches(wanted.name, names, n=1)
     place = f" in the namespace {wanted.namespace}" if wanted.namespace else ""
     if same_name is not None:
