@@ -50,7 +50,7 @@ class ControllerReference(NamedTuple):
 
 
 def controller_of(live: Manifest) -> ControllerReference | None:
-    """Return the controller of an object; None if it does not have one.
+    """Return the controller of an object, also of one that a user wrote; None if it does not have one.
 
     Source: `metav1.GetControllerOf` of apimachinery.
 
@@ -60,8 +60,9 @@ def controller_of(live: Manifest) -> ControllerReference | None:
         >>> str(found), found.group
         ('ReplicaSet web', 'apps')
     """
-    for reference in get_field(live, ("metadata", "ownerReferences")) or ():
-        if reference.get("controller"):
+    listed = get_field(live, ("metadata", "ownerReferences"))
+    for reference in listed if isinstance(listed, list) else ():
+        if isinstance(reference, dict) and reference.get("controller"):
             return ControllerReference(
                 str(reference.get("apiVersion", "")),
                 str(reference.get("kind", "")),

@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.namespace_index import FoldedKey, NamespaceIndex, folded, selector_of
 from ocf.autoscaling.targets.scaled_objects import hpa_name_of
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.autoscaling.targets.workloads import pod_labels, referenced_workload
 from ocf.objects import Manifest
+from ocf.objects.owner_references import controller_of
 from ocf.objects.paths import get_field
 
 __all__ = ["conflict_findings"]
 
-_HPA: Final = "HorizontalPodAutoscaler"
 _PATH: Final = "spec.scaleTargetRef"
 _HOOK: Final = "helm.sh/hook"
 _TRANSFER: Final = "scaledobject.keda.sh/transfer-hpa-ownership"
@@ -40,7 +41,7 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, index: Na
 
 
 def _is_other_hpa(hpa: Manifest, other: Manifest) -> bool:
-    return other.get("kind") == _HPA and _full_name(other) != _full_name(hpa)
+    return other.get("kind") == HPA_KIND and _full_name(other) != _full_name(hpa)
 
 
 def _overlapping(target: Manifest, index: NamespaceIndex) -> Iterator[FoldedKey]:
@@ -52,14 +53,14 @@ def _overlapping(target: Manifest, index: NamespaceIndex) -> Iterator[FoldedKey]
 
 
 def _shared_target(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
-    if other.get("kind") != _HPA:
+    if other.get("kind") != HPA_KIND:
         yield from _scaled_object(hpa, other)
     elif _is_other_hpa(hpa, other):
         yield Finding(
             Code.SHARED_TARGET,
             Severity.ERROR,
             _PATH,
-            f"{_HPA} {_full_name(other)} scales the same target, so both select the same pods, and the controller "
+            f"{HPA_KIND} {_full_name(other)} scales the same target, so both select the same pods, and the controller "
             f"scales neither by its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
             "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
         )
@@ -70,7 +71,7 @@ def _overlap(other: Manifest) -> Iterator[Finding]:
         Code.OVERLAPPING_SELECTORS,
         Severity.ERROR,
         _PATH,
-        f"The selector of one target matches pods of the other, which {_HPA} {_full_name(other)} scales; "
+        f"The selector of one target matches pods of the other, which {HPA_KIND} {_full_name(other)} scales; "
         "the controller then scales neither (AmbiguousSelector).",
         "Selectors are immutable: replace one of the targets by one that has, in selector and pods, another value of a "
         "label that the selector of the other requires; a label more does not help.",
@@ -121,10 +122,12 @@ def _foreign_pods(hpa: Manifest, target: Manifest, own: FoldedKey, index: Namesp
     found = []
     for key, other in index.with_pods_of(selector):
         scalers = index.scalers.get(key, ())
-        if key == own or any(each.get("kind") != _HPA or _is_other_hpa(hpa, each) for _, each in scalers):
+        if key == own or any(each.get("kind") != HPA_KIND or _is_other_hpa(hpa, each) for _, each in scalers):
             continue
         # The pods of what has a controller are counted as those of the controller; a Helm test runs for a moment.
-        if _is_controlled(other) or str(get_field(other, ("metadata", "annotations", _HOOK))).startswith("test"):
+        if controller_of(other) is not None or str(get_field(other, ("metadata", "annotations", _HOOK))).startswith(
+            "test"
+        ):
             continue
         # Of a workload that a rollout runs only those pods count that it starts by itself.
         if key == used and (get_field(other, ("spec", "replicas")) == 0 or _scales_down(target)):
@@ -144,12 +147,6 @@ def _foreign_pods(hpa: Manifest, target: Manifest, own: FoldedKey, index: Namesp
         else "Give these pods other values of the labels; a workload whose selector has to change, too, is replaced, "
         "because selectors are immutable.",
     )
-
-
-def _is_controlled(manifest: Manifest) -> bool:
-    references = get_field(manifest, ("metadata", "ownerReferences"))
-    listed = references if isinstance(references, list) else []
-    return any(get_field(each, ("controller",)) is True for each in listed)
 
 
 def _scales_down(rollout: Manifest) -> bool:
@@ -174,9 +171,5 @@ def _bounds(hpa: Manifest) -> tuple[int, int]:
 
 
 def _full_name(manifest: Manifest) -> str:
-    name = str(get_field(manifest, ("metadata", "name")) or "")
-    return f"{_namespace(manifest)}/{name}" if _namespace(manifest) else name
-
-
-def _namespace(manifest: Mapping[str, Any]) -> str:
-    return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
+    key = key_of(manifest)
+    return f"{key.namespace}/{key.name}" if key.namespace else key.name

@@ -19,13 +19,12 @@ from ocf.autoscaling.linter.pod_policies import policy_findings
 from ocf.autoscaling.linter.targets import missing_target, target_findings
 from ocf.autoscaling.targets.pod_resources import read_pods, with_limit_ranges
 from ocf.autoscaling.targets.scaled_objects import hpa_of, is_scaled_object
-from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, manifest_of, read_target
+from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, key_of, manifest_of, read_target
 from ocf.autoscaling.targets.workloads import pod_labels, pod_template, referenced_workload
 from ocf.autoscaling.validation.validation import admitted, validate
 from ocf.errors import ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["lint", "lint_among"]
@@ -69,8 +68,8 @@ def lint(
         warning constant-size spec.maxReplicas
     """
     manifests = [manifest_of(each) for each in others]
-    namespace = _namespace(manifest_of(hpa))
-    index = NamespaceIndex(each for each in manifests if _namespace(each) == namespace)
+    namespace = key_of(manifest_of(hpa)).namespace
+    index = NamespaceIndex(each for each in manifests if key_of(each).namespace == namespace)
     return lint_among(hpa, target, index, gates)
 
 
@@ -143,10 +142,6 @@ def _with_pods(target: Reference, manifest: Manifest, index: NamespaceIndex) -> 
     template = pod_template(manifest if used is None else index.find(used) or {})
     pods = read_pods(template) if isinstance(template, Mapping) else target.pods
     return target if pods is None else replace(target, pods=with_limit_ranges(pods, index.limit_ranges))
-
-
-def _namespace(manifest: Manifest) -> str:
-    return str(get_field(manifest, ("metadata", "namespace")) or "")
 
 
 def _target_manifest(source: TargetSource | None) -> Manifest | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
+from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.autoscaling.targets.scaled_objects import is_scaled_object, target_of
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.autoscaling.targets.workloads import pod_labels, referenced_workload
@@ -20,7 +21,6 @@ __all__ = ["FoldedKey", "NamespaceIndex", "folded", "selector_of"]
 FoldedKey: TypeAlias = tuple[str, str, str, str]
 _Label: TypeAlias = tuple[Any, Any]
 
-_HPA: Final = "HorizontalPodAutoscaler"
 _VPA: Final = ("autoscaling.k8s.io", "VerticalPodAutoscaler")
 _PDB: Final = ("policy", "PodDisruptionBudget")
 _EQUALITIES: Final = frozenset({SelectorOperator.EQUALS, SelectorOperator.IN})
@@ -58,7 +58,7 @@ class NamespaceIndex:
         """The HPAs and ScaledObjects by their targets, with their positions."""
         found: dict[FoldedKey, list[tuple[int, Manifest]]] = {}
         for position, each in enumerate(self.objects):
-            if each.get("kind") == _HPA:
+            if each.get("kind") == HPA_KIND:
                 found.setdefault(folded(scale_target_key(each)), []).append((position, each))
             elif is_scaled_object(each):
                 found.setdefault(folded(target_of(each)), []).append((position, each))

@@ -8,9 +8,9 @@ from typing import Final
 
 from ocf.autoscaling.linter.findings import Code, Finding
 from ocf.autoscaling.targets.scaled_objects import SCALED_OBJECT_FIELDS
+from ocf.autoscaling.targets.targets import key_of
 from ocf.objects import Manifest
 from ocf.objects.owner_references import controller_of
-from ocf.objects.paths import get_field
 
 __all__ = ["advise_owner", "of_scaled_object"]
 
@@ -56,10 +56,7 @@ def of_scaled_object(finding: Finding) -> Finding:
 
 def _owner(hpa: Manifest) -> str:
     """Return kind and name of the object that controls an HPA; empty without one."""
-    listed = get_field(hpa, ("metadata", "ownerReferences"))
-    references = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    found = controller_of({"metadata": {"ownerReferences": references}})
-    name = str(get_field(hpa, ("metadata", "name")) or "")
+    found, name = controller_of(hpa), key_of(hpa).name
     if found is None and name.startswith(_KEDA):
         # An HPA that was exported without its owner references.
         return f"ScaledObject {name.removeprefix(_KEDA)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
@@ -55,7 +56,7 @@ def hpa_of(scaled_object: Manifest) -> Manifest:
     owner = {"apiVersion": key.api_version, "kind": key.kind, "name": key.name, "uid": "", "controller": True}
     return {
         "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
+        "kind": HPA_KIND,
         "metadata": {
             "name": hpa_name_of(scaled_object),
             **({"namespace": key.namespace} if key.namespace else {}),

@@ -15,7 +15,7 @@ from ocf.autoscaling.explain.rescale_events import scaled_up
 from ocf.autoscaling.targets.targets import scale_target_key
 from ocf.cli.autoscaler_clients import context_namespace, open_clients
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
-from ocf.cli.explain.surroundings import SCALED_OBJECT, Surroundings, surroundings_of
+from ocf.cli.explain.surroundings import SCALED_OBJECT, Surroundings, Unread, surroundings_of
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
@@ -161,7 +161,7 @@ class _Reads:
 
     def __init__(self, autoscaler: ObservedAutoscaler) -> None:
         self.autoscaler = autoscaler
-        self.failures: list[str] = []
+        self.failures: list[Unread] = []
 
     async def get(self, key: ObjectKey) -> Manifest | None:
         """Return an object; None if it does not exist or cannot be read."""
@@ -170,7 +170,7 @@ class _Reads:
         except NotFoundError:
             return None
         except ApiError as error:
-            self.failures.append(f"{key.kind} {key.name}: {error.message}")
+            self.failures.append(Unread(key.kind, key.name, error.message))
             return None
 
     async def list(self, api_version: str, kind: str, *, selector: str = "") -> list[Manifest]:
@@ -181,7 +181,7 @@ class _Reads:
         except NotFoundError:
             return []
         except ApiError as error:
-            self.failures.append(f"{kind}: {error.message}")
+            self.failures.append(Unread(kind, "", error.message))
             return []
         return [{"apiVersion": api_version, "kind": kind, **each} for each in found.items]
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from ocf.autoscaling.targets.scaled_objects import is_scaled_object, target_of
+from ocf.autoscaling.targets.targets import scale_target_key
 from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields
-from ocf.objects.manifest import split_api_version
+from ocf.objects.owner_references import controller_of
 from ocf.objects.paths import get_field
 from ocf.objects.timestamps import format_time, parse_time
 
-__all__ = ["CONTROLLERS", "SCALED_OBJECT", "Generation", "Rescale", "Surroundings", "Writer", "surroundings_of"]
+__all__ = [
+    "CONTROLLERS",
+    "SCALED_OBJECT",
+    "Generation",
+    "Rescale",
+    "Surroundings",
+    "Unread",
+    "Writer",
+    "surroundings_of",
+]
 
 CONTROLLERS: Final = frozenset({"kube-controller-manager", "ocf-hpa-controller"})
 """The field managers of the HPA controllers."""
@@ -72,6 +83,24 @@ class Rescale(NamedTuple):
     times: int
 
 
+class Unread(NamedTuple):
+    """Objects that could not be read.
+
+    Args:
+        kind: Their kind.
+        name: The name of the object; empty for all of the kind.
+        problem: The error.
+    """
+
+    kind: str
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        """Return the objects and the error, for messages."""
+        return f"{f'{self.kind} {self.name}'.strip()}: {self.problem}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What surrounds an autoscaler.
@@ -82,7 +111,7 @@ class Surroundings:
         scalers: Other autoscalers of the same target.
         generations: The ReplicaSets of the target that have replicas, the newest first.
         rescales: Its rescales, the latest first.
-        unread: What could not be read, with the error.
+        unread: What could not be read.
     """
 
     owner: str = ""
@@ -90,11 +119,11 @@ class Surroundings:
     scalers: tuple[str, ...] = ()
     generations: tuple[Generation, ...] = ()
     rescales: tuple[Rescale, ...] = ()
-    unread: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def has_unread(self, *kinds: str) -> bool:
         """Return whether objects of one of some kinds could not be read."""
-        return any(each.partition(":")[0].partition(" ")[0] in kinds for each in self.unread)
+        return any(each.kind in kinds for each in self.unread)
 
     @property
     def others(self) -> tuple[Writer, ...]:
@@ -130,7 +159,7 @@ class Surroundings:
                 }
                 for each in self.rescales
             ],
-            "unread": list(self.unread),
+            "unread": list(map(str, self.unread)),
         }
 
 
@@ -141,7 +170,7 @@ def surroundings_of(
     scalers: Iterable[Manifest] = (),
     replica_sets: Iterable[Manifest] = (),
     events: Iterable[Manifest] = (),
-    unread: Sequence[str] = (),
+    unread: Sequence[Unread] = (),
 ) -> Surroundings:
     """Read the surroundings of an autoscaler from the objects around it.
 
@@ -168,10 +197,7 @@ _NEVER: Final = parse_time("0001-01-01T00:00:00Z")
 
 
 def _controller(manifest: Manifest) -> str:
-    for each in get_field(manifest, ("metadata", "ownerReferences")) or ():
-        if each.get("controller"):
-            return f"{each.get('kind')} {each.get('name')}"
-    return ""
+    return str(controller_of(manifest) or "")
 
 
 def _writers(target: Manifest | None) -> Iterator[Writer]:
@@ -193,19 +219,17 @@ def _generations(target: Manifest | None, replica_sets: Iterable[Manifest]) -> I
 
 def _scalers(hpa: Manifest, scalers: Iterable[Manifest], owner: str) -> Iterator[str]:
     """Yield the other autoscalers of the target, without the one that controls this one and those that it controls."""
-    wanted = _reference(hpa)
+    wanted = _target(hpa)
     own = f"{hpa.get('kind')} {get_field(hpa, ('metadata', 'name'))}"
     for each in scalers:
         name = f"{each.get('kind')} {get_field(each, ('metadata', 'name'))}"
-        if name not in {own, owner} and _reference(each) == wanted and _controller(each) != own:
+        if name not in {own, owner} and _target(each) == wanted and _controller(each) != own:
             yield name
 
 
-def _reference(scaler: Manifest) -> tuple[str, str, str]:
-    reference: Mapping[str, Any] = get_field(scaler, ("spec", "scaleTargetRef")) or {}
-    # KEDA scales a Deployment unless the reference names another kind.
-    api_version, kind = reference.get("apiVersion") or "apps/v1", reference.get("kind") or "Deployment"
-    return split_api_version(api_version)[0], kind, str(reference.get("name"))
+def _target(scaler: Manifest) -> tuple[str, str, str]:
+    key = target_of(scaler) if is_scaled_object(scaler) else scale_target_key(scaler)
+    return (*key.group_kind, key.name)
 
 
 def _rescales(events: Iterable[Manifest]) -> Iterator[Rescale]:

@@ -174,7 +174,6 @@ def _reports(
     selection: Selection | None,
 ) -> Iterator[ValidationReport]:
     from ocf.cli.validate.report import check, check_scaled_object, find_by_name
-    from ocf.cli.validate.scope import excuse
 
     neighbours = None
     if selection is not None:
@@ -184,16 +183,19 @@ def _reports(
         neighbours = Neighbours(documents, one_cluster=selection.one_cluster)
     for document in scope.select(documents):
         old = find_by_name(document.manifest, stored) if document.manifest is not None else None
-        surroundings = None if neighbours is None else neighbours.of(document)
-        report = check(document, gates=gates, old=old, surroundings=surroundings)
+        others = None if neighbours is None else neighbours.of(document)
+        report = check(document, gates=gates, old=old, others=others)
         if scope.counts(report):
             yield report if selection is None else selection.apply(report)
     if selection is not None and neighbours is not None:
+        from ocf.autoscaling.linter.findings import Code
+        from ocf.cli.validate.scope import excuse
+
         for document in filter(_is_scaled_object, documents):
             report = selection.apply(check_scaled_object(document, neighbours.of(document), gates))
             if excuse(document) is not None:
                 # The errors of a template are those of its placeholders.
-                kept = (each for each in report.findings if each.code.value != "rejected-hpa")
+                kept = (each for each in report.findings if each.code is not Code.REJECTED_HPA)
                 report = report._replace(findings=tuple(kept))
             if report.findings:
                 yield report

@@ -91,15 +91,13 @@ def _holds(found: list[Document], before: list[Document]) -> bool:
     wanted = [None if each.manifest is None else _converted(each.manifest) for each in before]
     if [each.manifest for each in found] != wanted:
         return False
-    texts = (
-        sorted(
-            note
-            for part in dict.fromkeys((each.number, each.text) for each in documents)
-            for note in comments_in(part[1])
-        )
-        for documents in (found, before)
-    )
-    return next(texts) == next(texts)
+    return _comments(found) == _comments(before)
+
+
+def _comments(documents: list[Document]) -> list[str]:
+    """Return the comments of a file; the items of a list have the text of their document each."""
+    texts = dict.fromkeys((each.number, each.text) for each in documents)
+    return sorted(comment for _, text in texts for comment in comments_in(text))
 
 
 def _in_file(edit: Edit, document: Document, lines: list[int]) -> Edit:

@@ -22,6 +22,10 @@ _OLD_NAMES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("current", "averageUtilization"): ("currentAverageUtilization",),
 }
 _STEP: Final = 2
+_COMMENT: Final = re.compile(r"#[^\r\n]*")
+_COMMENT_OF_BLOCK_SCALAR: Final = re.compile(r"[|>][-+\d]*[^\S\n]+(#[^\r\n]*)")
+_COMMENT_LINE: Final = re.compile(r"( *)#[^\n]*(?:\n|$)")
+_INDENT: Final = re.compile(r"[^\S\n]*")
 
 
 class Edit(NamedTuple):
@@ -54,7 +58,7 @@ def _comments(text: str) -> list[tuple[int, int]]:
         for token in yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             start, end = token.start_mark.index, token.end_mark.index
             found += _in_gap(text, last, start)
-            header = re.compile(r"[|>][-+\d]*[^\S\n]+(#[^\r\n]*)").match(text, start)
+            header = _COMMENT_OF_BLOCK_SCALAR.match(text, start)
             if header is not None and getattr(token, "style", None) in ("|", ">"):
                 found.append(header.span(1))
             last = max(last, end)
@@ -65,7 +69,7 @@ def _comments(text: str) -> list[tuple[int, int]]:
 
 def _in_gap(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return the comments between two tokens."""
-    return [each.span() for each in re.compile(r"#[^\r\n]*").finditer(text, start, end)]
+    return [each.span() for each in _COMMENT.finditer(text, start, end)]
 
 
 def source_edits(
@@ -102,7 +106,7 @@ def source_edits(
     lost = [text[start:end] for start, end in _comments(text) if any(a <= start < b for a, b in spans)]
     if lost:
         at = text.rfind("\n", 0, metric) + 1
-        indent = re.compile(r"[^\S\n]*").match(text, at)
+        indent = _INDENT.match(text, at)
         yield Edit(at, at, "".join(f"{indent[0] if indent else ''}{each}{newline}" for each in lost))
 
 
@@ -119,7 +123,7 @@ def _fields(text: str, node: Any) -> dict[str, _Field]:
         if text[end - 1] != "\n":
             end = _next_line(text, end)
         # A comment that is further to the right belongs to what is above it.
-        while (deeper := re.compile(r"( *)#[^\n]*(?:\n|$)").match(text, end)) and len(deeper[1]) > column:
+        while (deeper := _COMMENT_LINE.match(text, end)) and len(deeper[1]) > column:
             end = deeper.end()
         fields[key.value] = _Field(start if start >= last else at, key.start_mark.index, key.end_mark.index, end)
         last = end

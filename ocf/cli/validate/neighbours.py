@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
-__all__ = ["Neighbours", "Surroundings"]
+__all__ = ["Neighbours", "OtherObjects"]
 
 # A second file or folder with the same object of one of these kinds is one of another cluster.
 _TELLING: Final = frozenset(
@@ -32,7 +32,7 @@ _IRRELEVANT: Final = frozenset(
 _ANYWHERE: Final = frozenset({"", "default"})
 
 
-class Surroundings(NamedTuple):
+class OtherObjects(NamedTuple):
     """The objects around an autoscaler, the nearest ones first.
 
     Args:
@@ -54,7 +54,7 @@ class Neighbours:
 
     def __init__(self, documents: Iterable[Document], *, one_cluster: bool = False) -> None:
         self._one_cluster = one_cluster
-        self._known: dict[tuple[str, str, str], Surroundings] = {}
+        self._known: dict[tuple[str, str, str], OtherObjects] = {}
         self._by_namespace: dict[str, list[Document]] = {}
         self._objects: dict[tuple[str, ...], set[tuple[str, str, str]]] = {}
         self._namespaces: dict[str, set[str]] = {}
@@ -70,7 +70,7 @@ class Neighbours:
                 for depth in range(1, len(parts) + 1):
                     self._objects.setdefault(parts[:depth], set()).add(_identity(document.manifest))
 
-    def of(self, document: Document) -> Surroundings:
+    def of(self, document: Document) -> OtherObjects:
         """Return the objects that an autoscaler is compared with."""
         # The linter compares the namespaces as they are written.
         of_file = document.file, self._place(document), _namespace(document.manifest or {})
@@ -78,7 +78,7 @@ class Neighbours:
             self._known[of_file] = self._around(*of_file)
         return self._known[of_file]
 
-    def _around(self, file: str, namespace: str, written: str) -> Surroundings:
+    def _around(self, file: str, namespace: str, written: str) -> OtherObjects:
         """Return the objects around those of one file in one namespace."""
         from ocf.autoscaling.linter.namespace_index import NamespaceIndex
 
@@ -95,7 +95,7 @@ class Neighbours:
 
         others = sorted(self._by_namespace.get(namespace, ()), key=distance)
         moved = [(each, _moved(each.manifest, written)) for each in others if each.manifest is not None]
-        return Surroundings(
+        return OtherObjects(
             NamespaceIndex(manifest for _, manifest in moved),
             NamespaceIndex(manifest for each, manifest in moved if same_cluster(each)),
         )

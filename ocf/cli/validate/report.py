@@ -13,7 +13,7 @@ from ocf.errors import ConfigError, ManifestError
 if TYPE_CHECKING:
     from ocf.autoscaling import Finding
     from ocf.cli.manifest_files import Document
-    from ocf.cli.validate.neighbours import Surroundings
+    from ocf.cli.validate.neighbours import OtherObjects
     from ocf.cli.validate.places import Place
     from ocf.objects import Manifest
 
@@ -122,13 +122,13 @@ def check(
     *,
     gates: FeatureGates,
     old: Manifest | None = None,
-    surroundings: Surroundings | None = None,
+    others: OtherObjects | None = None,
 ) -> ValidationReport:
     """Check one autoscaler.
 
     Args:
         document: The document; one that cannot be read has a report, too.
-        surroundings: The other objects, for the linter; None disables it.
+        others: The other objects, for the linter; None disables it.
     """
     manifest = document.manifest
     if manifest is None:
@@ -142,32 +142,32 @@ def check(
         unreadable = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
         return ValidationReport(document=document, name=name, errors=unreadable)
     found = tuple(ValidationError(error.path, str(error.type), error.detail, error.message) for error in errors)
-    if surroundings is None:
+    if others is None:
         return ValidationReport(document=document, name=name, errors=found)
     return ValidationReport(
-        document=document, name=name, errors=found, findings=_lint_findings(manifest, surroundings, gates)
+        document=document, name=name, errors=found, findings=_lint_findings(manifest, others, gates)
     )
 
 
-def check_scaled_object(document: Document, surroundings: Surroundings, gates: FeatureGates) -> ValidationReport:
+def check_scaled_object(document: Document, others: OtherObjects, gates: FeatureGates) -> ValidationReport:
     """Return the findings for the HPA that KEDA makes of a ScaledObject, with the errors of that HPA."""
     from ocf.autoscaling.linter.linter import lint_among
     from ocf.autoscaling.targets.scaled_objects import target_of
 
     manifest = document.manifest or {}
-    target = surroundings.candidates.find(target_of(manifest))
-    findings = lint_among(manifest, target, surroundings.cluster, gates)
+    target = others.candidates.find(target_of(manifest))
+    findings = lint_among(manifest, target, others.cluster, gates)
     return ValidationReport(document=document, name=name_of(manifest), findings=findings)
 
 
-def _lint_findings(manifest: Manifest, surroundings: Surroundings, gates: FeatureGates) -> tuple[Finding, ...]:
+def _lint_findings(manifest: Manifest, others: OtherObjects, gates: FeatureGates) -> tuple[Finding, ...]:
     from ocf.autoscaling.api.versions import read_hpa
     from ocf.autoscaling.linter.linter import lint_among
     from ocf.autoscaling.targets.targets import scale_target_key
 
     hpa = read_hpa(manifest, gates=gates)
-    target = surroundings.candidates.find(scale_target_key(hpa))
-    return lint_among(hpa, target, surroundings.cluster, gates)
+    target = others.candidates.find(scale_target_key(hpa))
+    return lint_among(hpa, target, others.cluster, gates)
 
 
 def _metadata(manifest: Manifest) -> Manifest:

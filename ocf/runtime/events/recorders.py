@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from ocf.concepts import Attempt, Event, Recorder
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["FOLDED_REASONS", "EventFormatter", "FoldedEvents", "folded", "multi_recorder", "rewrite_events"]
+__all__ = ["FOLDED_REASONS", "EventFormatter", "FoldedEvents", "multi_recorder", "rewrite_events"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class FoldedEvents:
             yield
         finally:
             del self._held[owner]
-            for event in folded(held):
+            for event in _folded(held):
                 self._recorder.happened(event)
 
     def attempted(self, attempt: Attempt) -> None:
@@ -153,25 +153,19 @@ class FoldedEvents:
 
 
 def _change(event: Event) -> str:
-    """Return the action of an event about a change of another object than the owner; empty for any other event."""
+    """Return the action of an event about a change of another object than the owner; empty for any other event.
+
+    Warnings are no changes: a user acts upon each of them.
+    """
     is_change = event.type == "Normal" and event.resource != event.owner and event.action in _DONE
     return event.action if is_change else ""
 
 
-def folded(events: Sequence[tuple[str, Event]]) -> list[Event]:
-    """Return events in their order, in which those about objects that were changed are one, where the first of them is.
-
-    Warnings are no changes: a user acts upon each of them.
+def _folded(events: Sequence[tuple[str, Event]]) -> list[Event]:
+    """Return events in their order; those about objects that were changed are one, where the first of them is.
 
     Args:
         events: The events of one reconcile, each with the action of its change; empty for one that stays as it is.
-
-    Example:
-        >>> shop, guide = (ObjectKey("example.com/v1", kind, "a", "town") for kind in ("Shop", "Guide"))
-        >>> about = {"owner": shop, "owner_uid": "1", "resource": guide, "reason": "CreatedGuide", "action": "Create"}
-        >>> made = [("Create", Event(**about, note=f"Created Guide '{at}'")) for at in range(3)]
-        >>> [event.note for event in folded(made)]
-        ["Created 3 objects: Guide '0', Guide '1', Guide '2'"]
     """
     found: list[Event | str] = []
     changes: dict[str, list[tuple[str, Event]]] = {}

@@ -1,4 +1,4 @@
-"""Objects that are meant to be HPAs are told from those of other kinds."""
+"""Which objects are meant to be HPAs, and which are of other kinds."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def owned(manifest: Manifest) -> Manifest:
 
 
 class TestForeignPods:
-    """Pods of other workloads that the selector matches are counted and measured, whoever runs them.
+    """Pods of other workloads that the selector matches are counted and measured, no matter which workload runs them.
 
     https://github.com/kubernetes/kubernetes/issues/116898, https://github.com/kubernetes/kubernetes/issues/124307,
     https://github.com/kubernetes/kubernetes/issues/78761, https://github.com/kubernetes/kubernetes/issues/108920,

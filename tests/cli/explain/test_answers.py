@@ -12,7 +12,7 @@ from ocf.autoscaling.algorithm import Autoscaler, Scale, Snapshot
 from ocf.autoscaling.explain import explain
 from ocf.cli.app import app
 from ocf.cli.explain.answers import answers
-from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings
+from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings, Unread
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.objects import Manifest
 from ocf.objects.timestamps import parse_time
@@ -285,21 +285,21 @@ def test_files_with_nothing_about_the_surroundings_have_no_answers(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("unread", "question", "expected"),
+    ("kind", "question", "expected"),
     [
-        (["Event: events is forbidden"], "whyBackAndForth", "Not known: the events could not be read."),
-        (["Deployment web: forbidden"], "whoElseWrites", "which field managers own spec.replicas of the target."),
-        (["ScaledObject: forbidden"], "whoElseWrites", "which other autoscalers scale it."),
-        (["ReplicaSet: forbidden"], "whyBackAndForth", "No event of the last hour reports a rescale."),
-        (["ReplicaSet: forbidden"], "whoElseWrites", "No other field manager owns spec.replicas of the target"),
+        ("Event", "whyBackAndForth", "Not known: the events could not be read."),
+        ("Deployment", "whoElseWrites", "which field managers own spec.replicas of the target."),
+        ("ScaledObject", "whoElseWrites", "which other autoscalers scale it."),
+        ("ReplicaSet", "whyBackAndForth", "No event of the last hour reports a rescale."),
+        ("ReplicaSet", "whoElseWrites", "No other field manager owns spec.replicas of the target"),
     ],
 )
-def test_what_depends_on_objects_that_were_not_read_is_not_known(
-    unread: Sequence[str], question: str, expected: str
-) -> None:
+def test_what_depends_on_objects_that_were_not_read_is_not_known(kind: str, question: str, expected: str) -> None:
     web = Autoscaler(name="web", maximum=9, kind="Deployment", target="web")
     explanation = explain(Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web")), now=parse_time(NOON))
-    found = {each.key: each.text for each in answers(explanation, Surroundings(unread=tuple(unread)))}
+    found = {
+        each.key: each.text for each in answers(explanation, Surroundings(unread=(Unread(kind, "", "forbidden"),)))
+    }
     assert expected in found[question]
 
 

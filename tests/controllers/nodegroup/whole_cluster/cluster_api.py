@@ -1,7 +1,7 @@
 """The controllers of Cluster API in a whole cluster, and a provider of infrastructure for them.
 
-The cluster is its own workload cluster. Its control plane and its machines are objects of a test: whoever creates a
-machine gets a Node, which kwok makes ready.
+The cluster is its own workload cluster. The test plays the provider: for each machine that Cluster API creates, it
+creates a Node, which kwok makes ready.
 """
 
 from __future__ import annotations
