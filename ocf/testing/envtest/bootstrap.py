@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,7 @@ class ControlPlaneProcess:
     base: Base
     server: RunningServer
     kubeconfig: Path
+    ended: set[str] = field(default_factory=set)  # namespaces of blocks that have ended
 
     @property
     def url(self) -> str:

@@ -1,12 +1,12 @@
 """Servers beside the API server that run on request: controller manager, scheduler and kwok."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
@@ -14,10 +14,24 @@ from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import Program
 from ocf.testing.envtest.bootstrap import MASTERS, ControlPlaneProcess
 from ocf.testing.envtest.certificates import CertificateFiles
+from ocf.testing.envtest.http_probe import HttpProbe
 
 __all__ = ["run_controllers", "run_kwok", "run_scheduler"]
 
 Changes = Mapping[str, str | None]
+
+# What creates others comes first.
+_WORKLOADS: Final = (
+    ("apis/autoscaling/v2", "horizontalpodautoscalers"),
+    ("apis/batch/v1", "cronjobs"),
+    ("apis/batch/v1", "jobs"),
+    ("apis/apps/v1", "daemonsets"),
+    ("apis/apps/v1", "deployments"),
+    ("apis/apps/v1", "statefulsets"),
+    ("apis/apps/v1", "replicasets"),
+    ("api/v1", "replicationcontrollers"),
+    ("api/v1", "pods"),
+)
 
 
 @contextmanager
@@ -105,6 +119,7 @@ def _running(
     *,
     ready: str,
 ) -> Iterator[None]:
+    _delete_workloads(plane.server.probe, plane.ended)
     pair = plane.base.authority.server(program)
     with ExitStack() as stack:
         server = plane.base.launch(
@@ -112,3 +127,13 @@ def _running(
         )
         with server.in_use():
             yield
+
+
+def _delete_workloads(probe: HttpProbe, namespaces: Collection[str]) -> None:
+    """Delete the pods, workloads and HPAs of earlier tests, which would keep a new server busy for minutes."""
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background", "gracePeriodSeconds": 0}
+    with probe.connected():
+        for api, plural in _WORKLOADS:
+            _, found = probe.ask("GET", f"/{api}/{plural}")
+            for namespace in {item["metadata"]["namespace"] for item in found.get("items") or ()} & set(namespaces):
+                probe.ask("DELETE", f"/{api}/namespaces/{namespace}/{plural}", options)

@@ -191,7 +191,9 @@ class ControlPlane:
     def namespace(self, prefix: str = "test-") -> Iterator[str]:
         """Create a namespace for the duration of a block, and delete it afterwards.
 
-        Only the namespace controller deletes the objects in it. The name is not reused for another namespace.
+        Only the namespace controller deletes all objects in it. Without that controller, its pods and workloads are
+        deleted before the next start of controllers, the scheduler or kwok, which would act on them. The name is not
+        reused for another namespace.
 
         Args:
             prefix: Prefix of the generated name.
@@ -212,6 +214,7 @@ class ControlPlane:
         finally:
             if self._now is not None:
                 probe.ask("DELETE", f"/api/v1/namespaces/{name}")
+                self._now.ended.add(name)
 
     def install_crds(self, *definitions: Manifest) -> None:
         """Create or replace CRDs, and wait until the API server serves their kinds.
@@ -254,7 +257,7 @@ class ControlPlane:
     ) -> AbstractContextManager[None]:
         """Run a controller manager for the duration of a block.
 
-        Its controllers act in every namespace.
+        Its controllers act in every namespace that exists or is being deleted.
 
         Args:
             *names: The controllers to run, see `ControllerName`.

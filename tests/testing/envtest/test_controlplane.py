@@ -258,6 +258,19 @@ class TestControllers:
             pods = await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=2)
         assert {pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods} == {"ReplicaSet"}
 
+    async def test_workloads_of_an_earlier_test_are_deleted(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+    ) -> None:
+        with envtest.plane.namespace("earlier-") as earlier:
+            await envtest_cluster.create(workload("web", earlier), field_manager="test")
+            await envtest_cluster.create(_config_map("a", earlier), field_manager="test")
+        await envtest_cluster.create(workload("web", envtest.namespace), field_manager="test")
+        with envtest_controllers(ControllerName.DEPLOYMENT, ControllerName.REPLICA_SET):
+            await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=2)
+            await _items(envtest_cluster, "apps/v1", "Deployment", earlier, count=0)
+            await _items(envtest_cluster, "v1", "Pod", earlier, count=0)
+            await _items(envtest_cluster, "v1", "ConfigMap", earlier, count=1)
+
     async def test_objects_of_a_deleted_owner_are_collected(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
     ) -> None:
