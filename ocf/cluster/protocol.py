@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.owner_references import controller_of
+from ocf.objects.owner_references import controller_of, owner_uids
 
 __all__ = [
     "DEFAULT_DELETE_OPTIONS",
@@ -114,6 +114,7 @@ class ListOptions:
         controller: Only objects whose controller, in their owner references, has this uid; empty for all objects. No
             selector of the API server can select them: a cache has an index of them, and any other cluster lists what
             the other options select. A page may have fewer objects than `limit` then, or none.
+        owner: As `controller`, for objects that refer to this uid in any owner reference.
         metadata_only: Whether `metadata` suffices. A cache may hold no more of an object; any other cluster returns it
             as a whole.
         limit: The maximum number of objects in the page; 0 requests one page with all objects.
@@ -125,6 +126,7 @@ class ListOptions:
     label_selector: str = ""
     field_selector: str = ""
     controller: str = ""
+    owner: str = ""
     metadata_only: bool = False
     limit: int = 0
     continue_token: str = ""
@@ -211,24 +213,31 @@ class ObjectList:
     continue_token: str = ""
     remaining_item_count: int | None = None
 
-    def controlled_by(self, uid: str) -> ObjectList:
-        """Return the page with only the objects that a controller controls.
+    def owned(self, *, controller: str = "", owner: str = "") -> ObjectList:
+        """Return the page with only the objects that `ListOptions` with the same owners selects.
 
         Args:
-            uid: The uid of the controller; empty returns the page as it is.
+            controller: The uid of the controller; empty for any.
+            owner: The uid of an owner, who may be the controller; empty for any.
 
         Example:
-            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": "1"}
-            >>> owned = {"metadata": {"name": "a", "ownerReferences": [owner | {"controller": True}]}}
-            >>> page = ObjectList((owned, {"metadata": {"name": "b"}}), "7")
-            >>> [found["metadata"]["name"] for found in page.controlled_by("1").items]
+            >>> shop = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": "1"}
+            >>> controlled = {"metadata": {"name": "a", "ownerReferences": [shop | {"controller": True}]}}
+            >>> owned = {"metadata": {"name": "b", "ownerReferences": [shop]}}
+            >>> page = ObjectList((controlled, owned, {"metadata": {"name": "c"}}), "7")
+            >>> for found in (page.owned(controller="1"), page.owned(owner="1")):
+            ...     print([live["metadata"]["name"] for live in found.items])
             ['a']
+            ['a', 'b']
         """
-        if not uid:
-            return self
+        items = self.items
+        if controller:
+            found = ((live, controller_of(live)) for live in items)
+            items = tuple(live for live, reference in found if reference is not None and reference.uid == controller)
+        if owner:
+            items = tuple(live for live in items if owner in owner_uids(live))
         # The number of objects that remain is that of all of them.
-        items = tuple(live for live in self.items if (found := controller_of(live)) is not None and found.uid == uid)
-        return replace(self, items=items, remaining_item_count=None)
+        return replace(self, items=items, remaining_item_count=None) if controller or owner else self
 
 
 @dataclass(frozen=True, slots=True)

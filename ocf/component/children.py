@@ -99,7 +99,7 @@ class Children:
             )
         found = await self._cluster.list(api_version, kind, ListOptions(namespace=home, controller=owner.uid))
         # A cluster of the user's own may not know the option.
-        return tuple(live for live in found.controlled_by(owner.uid).items if not self._other_operator(live))
+        return tuple(live for live in found.owned(controller=owner.uid).items if not self._other_operator(live))
 
     async def delete(
         self,

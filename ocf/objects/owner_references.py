@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ocf.objects.manifest import Manifest, ObjectKey, split_api_version
 from ocf.objects.paths import get_field
 
-__all__ = ["ControllerReference", "controller_of"]
+__all__ = ["ControllerReference", "controller_of", "owner_uids"]
 
 
 class ControllerReference(NamedTuple):
@@ -70,3 +70,10 @@ def controller_of(live: Manifest) -> ControllerReference | None:
                 str(reference.get("uid", "")),
             )
     return None
+
+
+def owner_uids(live: Manifest) -> tuple[str, ...]:
+    """Return the uids of all owner references of an object."""
+    listed = get_field(live, ("metadata", "ownerReferences"))
+    references = listed if isinstance(listed, list) else ()
+    return tuple(str(one.get("uid", "")) for one in references if isinstance(one, dict))

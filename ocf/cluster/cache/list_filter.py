@@ -43,6 +43,12 @@ class ListFilter(NamedTuple):
         return selected if all(term.path in _NAME_FIELDS for term in terms) else None
 
     @property
+    def common_text(self) -> str:
+        """A text that is in the labels of every object that it selects; empty if there is none."""
+        required = (one.key for one in self.labels.requirements if one.operator is SelectorOperator.EXISTS)
+        return self.one_value[1] if self.one_value is not None else next(required, "")
+
+    @property
     def one_value(self) -> tuple[str, str] | None:
         """The first label of which it selects a single value, with that value; None if there is none."""
         single = (one for one in self.labels.requirements if one.operator in _EQUALITIES and len(one.values) == 1)

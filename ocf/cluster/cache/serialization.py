@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf.objects.owner_references import ControllerReference, controller_of
+from ocf.objects.owner_references import ControllerReference, controller_of, owner_uids
 
 __all__ = ["CacheEntry", "orphans_dependents", "pack", "unpack"]
 
@@ -29,6 +29,7 @@ class CacheEntry:
         packed_labels: Its labels, so that a selector does not unpack objects that it does not select; empty for none.
         uid: Its uid; empty if the cluster does not assign one.
         controller: Its controller, so that finding the owner of a changed object does not unpack it; None for none.
+        owners: The uids of all its owner references.
         orphans: Whether its deletion may orphan its dependents: it was requested, or the watch has not shown the whole
             deletion. The garbage collector removes their owner references then.
         orphaning: Whether it was seen that this was requested.
@@ -40,6 +41,7 @@ class CacheEntry:
     uid: str
     version: str
     controller: ControllerReference | None
+    owners: tuple[str, ...] = ()
     orphans: bool = False
     orphaning: bool = False
     metadata_only: bool = False
@@ -73,6 +75,7 @@ def pack(manifest: Manifest) -> CacheEntry:
         uid=str(metadata.get("uid") or ""),
         version=str(metadata.get("resourceVersion") or ""),
         controller=controller_of(manifest),
+        owners=owner_uids(manifest),
         orphans=orphans_dependents(manifest),
         orphaning=orphans_dependents(manifest),
     )

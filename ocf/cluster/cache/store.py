@@ -85,8 +85,8 @@ class Store:
         self._asked: set[NamespacedName] = set()
         """Objects whose content was read, or looked for, since the last list; earlier, if that had them."""
         self._entries: dict[NamespacedName, CacheEntry] = {}
-        self._controlled: dict[str, set[NamespacedName]] = {}
-        """The objects of each controller, by its uid."""
+        self._owned: dict[str, set[NamespacedName]] = {}
+        """The objects that refer to each owner, by its uid."""
         self._absent: dict[NamespacedName, str] = {}
         """Versions at which objects did not exist; kept while an older state may still arrive."""
         self._stale_marks: dict[NamespacedName, _StaleMark] = {}
@@ -116,9 +116,9 @@ class Store:
         """Return all objects, in no particular order; the caller does not wait while reading them."""
         return self._entries.items()
 
-    def controlled_by(self, uid: str) -> list[tuple[NamespacedName, CacheEntry]]:
-        """Return the objects whose controller has a uid, in no particular order."""
-        return [(name, self._entries[name]) for name in self._controlled.get(uid, ())]
+    def owned_by(self, uid: str) -> list[tuple[NamespacedName, CacheEntry]]:
+        """Return the objects with an owner reference to a uid, in no particular order."""
+        return [(name, self._entries[name]) for name in self._owned.get(uid, ())]
 
     def lacks_content(self, name: NamespacedName) -> bool:
         """Return whether only the metadata of an object is held."""
@@ -147,7 +147,7 @@ class Store:
         """Forget all objects."""
         self._entries.clear()
         self._asked.clear()
-        self._controlled.clear()
+        self._owned.clear()
         self._absent.clear()
         self._stale_marks.clear()
 
@@ -377,22 +377,22 @@ class Store:
             self._changed(name)
 
     def _put(self, name: NamespacedName, entry: CacheEntry) -> None:
-        """Set the entry of an object, also in the index of controllers."""
+        """Set the entry of an object, also in the index of owners."""
         before = self._entries.get(name)
-        if before is not None and before.controller != entry.controller:
+        if before is not None and before.owners != entry.owners:
             self._drop(name)
         self._entries[name] = entry
-        if entry.controller is not None:
-            self._controlled.setdefault(entry.controller.uid, set()).add(name)
+        for uid in entry.owners:
+            self._owned.setdefault(uid, set()).add(name)
 
     def _drop(self, name: NamespacedName) -> CacheEntry:
-        """Remove the entry of an object that is known, also from the index of controllers."""
+        """Remove the entry of an object that is known, also from the index of owners."""
         entry = self._entries.pop(name)
-        if entry.controller is not None:
-            names = self._controlled[entry.controller.uid]
+        for uid in {*entry.owners}:
+            names = self._owned[uid]
             names.discard(name)
             if not names:
-                del self._controlled[entry.controller.uid]
+                del self._owned[uid]
         return entry
 
     def _packed(self, manifest: Manifest) -> CacheEntry:

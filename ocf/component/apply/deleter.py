@@ -88,14 +88,16 @@ class OwnedObjectDeleter:
 
         An object that can refer to the owner does, or it was orphaned; a cluster-scoped one may not be able to.
         """
-        # There may be thousands of the kind, and what is ours is in the metadata.
-        options = ListOptions(namespace=namespace, metadata_only=True)
+        # There may be thousands of the kind: a cache finds those that refer to the owner, and what is ours is in the
+        # metadata.
+        unable = bool(self._owner.key.namespace) and not namespace
+        owner = "" if unable else self._owner.uid
+        options = ListOptions(namespace=namespace, owner=owner, metadata_only=True)
         try:
             found = await self._context.unobserved_of(self._component).list(api_version, kind, options)
         except NotFoundError:
             return []
         refers = self._owner.references
-        unable = bool(self._owner.key.namespace) and not namespace
         return [live for live in found.items if self.is_applied_by_us(live) and (unable or refers(live))]
 
     async def marked(self, api_version: str, kind: str) -> list[Manifest]:

@@ -10,6 +10,7 @@ from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType
 from ocf.objects import Manifest
+from ocf.objects.owner_references import owner_uids
 
 WEB: NamespacedName = ("shop", "web")
 
@@ -556,11 +557,13 @@ def test_clearing_drops_all_objects(store: Store) -> None:
     assert (len(store), store.stale()) == (0, [])
 
 
-def controlled(version: str, name: str, controller: str) -> Manifest:
+def owned(version: str, name: str, owners: list[str]) -> Manifest:
+    """Return an object with owner references; the first one is its controller."""
     manifest = web(version, uid=name, name=name)
-    if controller:
-        reference = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": controller}
-        manifest["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    reference = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner"}
+    manifest["metadata"]["ownerReferences"] = [
+        {**reference, "uid": uid, "controller": number == 0} for number, uid in enumerate(owners)
+    ]
     return manifest
 
 
@@ -569,17 +572,17 @@ def controlled(version: str, name: str, controller: str) -> Manifest:
         st.tuples(
             st.sampled_from(["event", "delete", "list", "answer", "absent", "clear"]),
             st.sampled_from(["a", "b", "c"]),
-            st.sampled_from(["", "owner-1", "owner-2"]),
+            st.lists(st.sampled_from(["owner-1", "owner-2"])),
         ),
         max_size=30,
     )
 )
-def test_the_index_of_controllers_has_what_a_scan_finds(steps: list[tuple[str, str, str]]) -> None:
+def test_the_index_of_owners_has_what_a_scan_finds(steps: list[tuple[str, str, list[str]]]) -> None:
     store, version = Store(None, lambda _: None), 10
     fill(store, str(version))
-    for step, name, controller in steps:
+    for step, name, owners in steps:
         version += 1
-        manifest = controlled(str(version), name, controller)
+        manifest = owned(str(version), name, owners)
         match step:
             case "event":
                 store.take(WatchEvent(EventType.MODIFIED, manifest))
@@ -597,9 +600,5 @@ def test_the_index_of_controllers_has_what_a_scan_finds(steps: list[tuple[str, s
                     store.missed(snapshot, str(version))
                 store.end(snapshot)
         for uid in ("owner-1", "owner-2", "owner-3"):
-            scanned = {
-                found
-                for found in store.unordered()
-                if found[1].controller is not None and found[1].controller.uid == uid
-            }
-            assert set(store.controlled_by(uid)) == scanned
+            scanned = {found for found in store.unordered() if uid in owner_uids(unpack(found[1]))}
+            assert set(store.owned_by(uid)) == scanned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -203,8 +204,11 @@ async def test_a_list_in_another_version_shows_that_version(env: Env) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1])
-async def test_only_what_a_controller_controls(env: Env, limit: int) -> None:
-    """By the uid alone: not by a name, and not by an owner reference that is not the controller's."""
+@pytest.mark.parametrize(
+    ("option", "selected"), [("controller", ["child", "two"]), ("owner", ["child", "kept", "two"])]
+)
+async def test_only_what_an_owner_owns(env: Env, option: str, selected: list[str], limit: int) -> None:
+    """By the uid alone, not by a name; a controller only by the owner reference that says so."""
     owner = await env.create("ConfigMap", name="owner")
     reference = f"apiVersion: v1, kind: ConfigMap, name: owner, uid: {owner['metadata']['uid']}"
     earlier = "apiVersion: v1, kind: ConfigMap, name: owner, uid: 00000000-0000-0000-0000-000000000000"
@@ -219,13 +223,13 @@ async def test_only_what_a_controller_controls(env: Env, limit: int) -> None:
 
     uid, found, token = owner["metadata"]["uid"], [], ""
     while True:
-        options = ListOptions(namespace=env.namespace, controller=uid, limit=limit, continue_token=token)
-        page = await env.cluster.list("v1", "ConfigMap", options)
+        options = ListOptions(namespace=env.namespace, limit=limit, continue_token=token)
+        page = await env.cluster.list("v1", "ConfigMap", replace(options, **{option: uid}))
         found += [one["metadata"]["name"] for one in page.items]
         token = page.continue_token
         if not token:
             break
 
-    assert found == ["child", "two"]
-    assert await env.names("ConfigMap", controller=uid, label_selector="app=two") == ["two"]
-    assert await env.names("ConfigMap", controller="nothing") == []
+    assert found == selected
+    assert await env.names("ConfigMap", **{option: uid}, label_selector="app=two") == ["two"]
+    assert await env.names("ConfigMap", **{option: "nothing"}) == []

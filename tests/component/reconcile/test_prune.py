@@ -8,13 +8,15 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Cluster, Verb
+from ocf.cluster.cache import CachedCluster
+from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.component import Component, reconciling
 from ocf.component.status.results import Action
 from ocf.concepts import GuardStatus, StatusReport
 from ocf.errors import BuildError, ConflictError, ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
-from ocf.primitives import deployment, hpa
+from ocf.primitives import configmap, deployment, hpa
 from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
@@ -596,3 +598,33 @@ async def test_a_gated_autoscaler_is_deleted_and_the_replicas_come_back(
     assert await env.replicas() == 4
     await env.scale(6)
     assert (await env.reconcile(built(autoscaled=True))).writes == 0
+
+
+@pytest.mark.parametrize("others", [1, 200])
+async def test_a_reconcile_reads_only_what_its_owner_owns(others: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many objects other owners have: https://github.com/ai-dynamo/grove/issues/655."""
+    kind = CustomKind("example.com", "v1", "Shop")
+    cluster = EmbeddedCluster(kinds=[kind], namespaces=["shop"])
+    read: list[str] = []
+
+    def counted(entry: CacheEntry) -> Manifest:
+        found = unpack(entry)
+        read.append(found["metadata"]["name"])
+        return found
+
+    async def reconcile(name: str) -> None:
+        owner = await cached.get(ObjectKey("example.com/v1", "Shop", name, "shop"))
+        data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"}}
+        made = component.Builder("web").with_prune().with_resource(configmap.Builder(data).build()).build()
+        async with reconciling(owner, cached) as context:
+            await made.reconcile(context)
+
+    names = ["corner", *(f"other-{number}" for number in range(others))]
+    async with CachedCluster(cluster) as cached:
+        for name in names:
+            shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": name, "namespace": "shop"}}
+            await cached.create(shop, field_manager="user")
+            await reconcile(name)
+        monkeypatch.setattr("ocf.cluster.cache.informer.unpack", counted)
+        await reconcile("corner")
+    assert read == ["corner"]
