@@ -155,9 +155,17 @@ class CachedCluster:
         Kinds that are cached are read as the user of the process: its informers hold them. Everything else goes out as
         the other user: writes, whose answers are cached, and reads of `uncached` kinds and of subresources.
         """
+        return self.writing_to(self._direct.acting_as(user, groups=groups, uid=uid, extra=extra))
+
+    def writing_to(self, cluster: Cluster) -> Self:
+        """Return this cache with another cluster for all requests that its informers do not answer.
+
+        Args:
+            cluster: A wrapper of the cluster, such as that of a leader, which rejects writes once the lease is lost.
+        """
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
-        view._direct = self._direct.acting_as(user, groups=groups, uid=uid, extra=extra)
+        view._direct = cluster
         return view
 
     @property

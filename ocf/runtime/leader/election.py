@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -127,7 +128,9 @@ def _overdue(term: asyncio.Timeout) -> float:
 async def _acquire(elector: Elector, random: Callable[[], float]) -> None:
     while not await _attempt(elector):
         wait = with_jitter(elector.timing.retry_period, elector.timing.jitter, random)
-        await asyncio.sleep(wait.total_seconds())
+        left = elector.free_in
+        # The lease of a holder that died is taken when it ends, and not up to a retry period later.
+        await asyncio.sleep(min(wait, left).total_seconds() if left > timedelta(0) else wait.total_seconds())
 
 
 async def _renew(elector: Elector, term: asyncio.Timeout) -> None:

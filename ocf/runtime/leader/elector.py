@@ -58,6 +58,13 @@ class Elector:
         """The holder of the lease when it was last read; empty if it was free."""
         return _holder(self._seen) if self._seen else ""
 
+    @property
+    def free_in(self) -> timedelta:
+        """For how long the lease that was read last holds if it is not renewed; not positive once it has ended."""
+        spec = (self._seen or {}).get("spec") or {}
+        lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or self.timing.lease.total_seconds())
+        return self._seen_at + lasts - self.clock.elapsed()
+
     async def attempt(self) -> bool:
         """Take the lease, or renew it.
 
@@ -99,11 +106,7 @@ class Elector:
         self._seen = live
 
     def _is_free(self, live: Manifest) -> bool:
-        holder = _holder(live)
-        if holder in ("", self.identity):
-            return True
-        lasts = timedelta(seconds=live["spec"].get("leaseDurationSeconds") or self.timing.lease.total_seconds())
-        return self.clock.elapsed() >= self._seen_at + lasts
+        return _holder(live) in {"", self.identity} or self.free_in <= timedelta(0)
 
     async def _create(self) -> bool:
         metadata = {"name": self.key.name, "namespace": self.key.namespace}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -39,7 +39,6 @@ from ocf.runtime.workqueue.workers import retry_delay
 
 if TYPE_CHECKING:
     from ocf.cluster.cache import CachedCluster
-    from ocf.cluster.cache.informer import InformerState
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.component.model.context_values import ContextValues
     from ocf.concepts import Clock, Recorder
@@ -158,13 +157,10 @@ class Controller:
         """Return which reconciles do not end; empty if all do."""
         return "; ".join(f"the reconcile of {key} does not end" for key in self.overdue)
 
-    def declares(self, state: InformerState) -> bool:
-        """Return whether an informer is one of those that the operator declares."""
-        return self._declared.include(state)
-
-    def ready(self, *, without: Collection[tuple[str, str]] = ()) -> str:
-        """Return which declared kinds are not in the cache yet, and why; empty if all are."""
-        return self._declared.ready(without=without)
+    @property
+    def declared(self) -> DeclaredKinds:
+        """The kinds that the operator declares."""
+        return self._declared
 
     async def run(self) -> None:
         """Reconcile owners until `stop` is called."""
@@ -191,6 +187,11 @@ class Controller:
             finally:
                 self._start = None
                 self._pacer.close()
+                # The cache may outlive the term.
+                for scope, end in self._following.items():
+                    end()
+                    self._cache.release(*scope)
+                self._following = {}
 
     def handle_event(self, event: WatchEvent) -> None:
         """Handle an event of a watch outside of the cache as a change of the cache."""

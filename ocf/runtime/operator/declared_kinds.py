@@ -93,7 +93,7 @@ class DeclaredKinds:
             follow_owners: The same for the owners, if they have a cache of their own.
             closing: Waits until the operator stops.
         """
-        synced = asyncio.ensure_future(self._read_all(follow, follow_owners))
+        synced = asyncio.ensure_future(self.read(follow, follow_owners))
         stopping = asyncio.ensure_future(closing())
         waiting: set[asyncio.Future[Any]] = {synced, stopping}
         limit = timeout
@@ -127,15 +127,16 @@ class DeclaredKinds:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    async def _read_all(self, follow: _Follow, follow_owners: _Follow) -> None:
+    async def read(self, follow: _Follow, follow_owners: _Follow) -> None:
+        """Follow the declared kinds, and wait until each was listed once; see `sync`."""
         apart = self._owners is not self._cache
         async with asyncio.TaskGroup() as tasks:
             for kind in self._operator.watched_kinds if apart else self._operator.declared_kinds:
-                tasks.create_task(self._read(kind, follow, self._cache))
+                tasks.create_task(self._read_one(kind, follow, self._cache))
             if apart:
-                tasks.create_task(self._read(self._operator.owner_kind, follow_owners, self._owners))
+                tasks.create_task(self._read_one(self._operator.owner_kind, follow_owners, self._owners))
 
-    async def _read(self, of: Kind, follow: _Follow, cache: CachedCluster) -> None:
+    async def _read_one(self, of: Kind, follow: _Follow, cache: CachedCluster) -> None:
         """Follow a declared kind, and wait until it was listed once."""
         namespaces = self._of[of] = await self.namespaces_of(*of)
         for namespace in namespaces:

@@ -42,6 +42,7 @@ def environment_options(
     | --- | --- | --- |
     | `POD_NAMESPACE` | namespace of the process, which has its lease and the Secret with its certificate | none |
     | `LEADER_ELECTION` | whether to use a lease: `true` or `false` | `true` if `POD_NAMESPACE` is set |
+    | `WARM_STANDBY` | whether a process that waits for the lease fills its caches: `true` or `false` | `true` |
     | `WATCH_NAMESPACES` | namespaces to watch, separated by commas | all |
     | `PORT` | port of metrics and probes | 8080 |
     | `WEBHOOK_SERVICE` | name of the Service of the webhooks, in `POD_NAMESPACE` | no webhooks are served |
@@ -73,6 +74,7 @@ def environment_options(
     return ManagerOptions(
         namespaces=tuple(each.strip() for each in watched if each.strip()),
         lease=Lease(name, namespace) if elected else None,
+        warm_standby=environment_switch(environment, "WARM_STANDBY", default=True),
         listen=Listen(_port(environment, "PORT", METRICS_PORT)),
         admission=_admission(environment, namespace),
         metrics_prefix=metrics_prefix(name),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ocf.runtime.admission.server import WebhookServer
     from ocf.runtime.monitoring.http_server import Check, Checks
     from ocf.runtime.operator.controller import Controller
+    from ocf.runtime.operator.declared_kinds import DeclaredKinds
 
 __all__ = ["Health"]
 
@@ -39,6 +40,7 @@ class Health:
         self._watch_failure_timeout = watch_failure_timeout
         self._caches: Sequence[CachedCluster] = ()
         self._controllers: Sequence[Controller] = ()
+        self._waiting: tuple[Sequence[CachedCluster], Sequence[DeclaredKinds]] = (), ()
         self._since: timedelta | None = None
         self._lease = lease
         self._webhooks: WebhookServer | None = None
@@ -57,6 +59,10 @@ class Health:
         """Set the server of the webhooks."""
         self._webhooks, self._converted = webhooks, converted
         self.has_started("webhooks")
+
+    def set_waiting(self, caches: Sequence[CachedCluster], declared: Sequence[DeclaredKinds]) -> None:
+        """Set the caches that are filled while the process waits for the lease, and the kinds that they must have."""
+        self._waiting = caches, declared
 
     def set_term(self, caches: Sequence[CachedCluster], controllers: Sequence[Controller] = ()) -> None:
         """Set the caches and the controllers of the current term as the leader; none between terms."""
@@ -102,17 +108,23 @@ class Health:
         Other watches are of what owners make the operator read. Their problems are logged, shown by the metrics, and
         affect the owners that need them: what one owner names must not take the process out of service for all.
         """
+        caches, declared = self._watched
         failing = (
             state
-            for cache in self._caches
+            for cache in caches
             for state in cache.failing
             if not state.missing and (split_api_version(state.api_version)[0], state.kind) not in without
         )
-        return "; ".join(state.problem for state in failing if any(each.declares(state) for each in self._controllers))
+        return "; ".join(state.problem for state in failing if any(each.include(state) for each in declared))
 
     def owners(self, *, without: Collection[tuple[str, str]] = ()) -> str:
         """Return which kinds of owners, and other declared kinds, are not in the cache yet."""
-        return "; ".join(sorted({each.ready(without=without) for each in self._controllers} - {""}))
+        return "; ".join(sorted({each.ready(without=without) for each in self._watched[1]} - {""}))
+
+    @property
+    def _watched(self) -> tuple[Sequence[CachedCluster], Sequence[DeclaredKinds]]:
+        """The caches of the term, or those of a process that waits, and the kinds that they must have."""
+        return (self._caches, [each.declared for each in self._controllers]) if self._controllers else self._waiting
 
     def _lasting(self, check: Callable[[], str]) -> Check:
         """Return a check that fails once another check has failed for `watch_failure_timeout`."""

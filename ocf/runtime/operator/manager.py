@@ -1,16 +1,16 @@
 """`Manager`: the operators of one process, and all that they share.
 
 Everything that runs is in task groups, so no task can end unnoticed: a task that must not end ends the process with
-it. Probes are served from the start to the end of the process. Cache, event broadcaster and workers live for one term
-as a leader, or once without leader election.
+it. Probes are served from the start to the end of the process. Event broadcaster and workers live for one term as a
+leader, or once without leader election; so do the caches, unless the process fills them while it waits for the lease.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -36,8 +36,9 @@ from ocf.runtime.operator.controller import Controller, ControllerDeps
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.runtime.operator.operator import Kind, Operator
+from ocf.runtime.operator.operator_caches import OperatorCaches
 from ocf.runtime.operator.options import ManagerOptions
-from ocf.runtime.operator.owners import Owners, SelectedObjects, content_needed
+from ocf.runtime.operator.owners import Owners, SelectedObjects
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.uncached_kinds import UncachedKinds
@@ -51,9 +52,6 @@ if TYPE_CHECKING:
 __all__ = ["Manager", "require_together"]
 
 _log: Final = logging.getLogger(__name__)
-
-# Seconds between two checks for watches whose task has died; a watch that only failed retries by itself.
-_WATCH_CHECK_PERIOD: Final = 10.0
 
 
 class Manager:
@@ -95,8 +93,9 @@ class Manager:
         )
         lease = self._runner.lost if options.lease is not None else None
         self.health: Final = Health(options.clock, options.watch_failure_timeout, lease)
-        make_cache = partial(self._cache, cluster, uncached=self._uncached)
-        self._background = Background(operators, cluster, make_cache, options, self._stop)
+        self._background = Background(operators, cluster, partial(self._cache, cluster), options, self._stop)
+        self._waiting: OperatorCaches | None = None
+        """The caches that outlive a term; None if each term has its own."""
         if self._background.opens:
             self.health.expect("lifespan", "the lifespan has not opened yet")
         if self._webhooks is not None:
@@ -158,17 +157,30 @@ class Manager:
                 self.health.has_started("lifespan")
             await self._register_policies(stack)
             await self._serve_webhooks(stack)
-            if not self._background.runs_in_each_replica:
+            waits = self._options.lease is not None and self._options.warm_standby
+            if not (waits or self._background.runs_in_each_replica):
                 await self._runner.run()
                 return
             async with supervised_tasks() as start:
                 self._background.start(start, on_leader=False)
+                if waits:
+                    await self._fill_caches(stack, start)
                 await self._runner.run()
 
     @property
     def _uncached(self) -> UncachedKinds:
         uncached = [kind for operator in self._operators for kind in operator.uncached]
         return UncachedKinds(uncached, [kind for operator in self._operators for kind in operator.declared_kinds])
+
+    async def _fill_caches(self, stack: AsyncExitStack, start: StartTask) -> None:
+        """Fill the caches before the process leads, and keep them until the stack is closed."""
+        opened = OperatorCaches(self._cluster, self._operators, self._cache)
+        self._waiting = caches = await stack.enter_async_context(opened)
+        declared = caches.declared(tuple(self._options.namespaces))
+        self.health.set_waiting(caches.all, declared)
+        if self._metrics is not None:
+            self._metrics.state.set_waiting(caches.all)
+        start(caches.fill(declared), "caches")
 
     async def _register_policies(self, stack: AsyncExitStack) -> None:
         """Apply the admission policies until the stack is closed, in a process that registers its webhooks itself."""
@@ -202,19 +214,21 @@ class Manager:
     @asynccontextmanager
     async def _open_term(self, cluster: Cluster) -> AsyncIterator[_Term]:
         async with AsyncExitStack() as stack:
-            needed = content_needed(self._operators)
-            opened = self._cache(cluster, uncached=self._uncached, needs_content=needed)
-            cache = await stack.enter_async_context(opened)
-            self._background.begin_term(stack, cache)
-            self._controllers = tuple([await self._controller(each, cache, cluster, stack) for each in self._operators])
+            if self._waiting is not None:
+                caches = self._waiting.writing_to(cluster)
+            else:
+                caches = await stack.enter_async_context(OperatorCaches(cluster, self._operators, self._cache))
+            self._background.begin_term(stack, caches.shared)
+            self._controllers = tuple(
+                [await self._controller(each, caches, cluster, stack) for each in self._operators]
+            )
             # The controllers have ended by then: no call outlives them.
             external = cluster.apply_cache.shared(ExternalCalls)
             stack.push_async_callback(external.cancel)
             stack.callback(self._end_term)
             stack.callback(cluster.apply_cache.reserve_conditions, {})
             cluster.apply_cache.reserve_conditions(_declared_conditions(self._operators))
-            caches = tuple(dict.fromkeys((cache, *(each.owner_cache for each in self._controllers))))
-            self._set_caches(caches, external)
+            self._set_caches(caches.all, external)
             await self._background.open_term(stack, self._posted)
             yield _Term(
                 caches,
@@ -242,25 +256,11 @@ class Manager:
             paused = {each.operator.name: partial(_paused, each) for each in self._controllers}
             self._metrics.state.set_term(caches, paused, external)
 
-    async def _owners(
-        self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
-    ) -> Owners:
-        selector = operator.label_selector
-        if not selector:
-            return Owners(operator, cache, cache, cluster)
-        selected = self._cache(SelectedObjects(cluster, operator.owner_kind, selector), uncached=())
-        return Owners(operator, cache, await stack.enter_async_context(selected), cluster)
-
-    def _cache(
-        self,
-        cluster: Cluster,
-        *,
-        uncached: Container[Kind],
-        needs_content: Mapping[Kind, NeedsContent] | None = None,
-    ) -> CachedCluster:
+    def _cache(self, cluster: Cluster, needs_content: Mapping[Kind, NeedsContent] | None = None) -> CachedCluster:
         return CachedCluster(
             cluster,
-            uncached=uncached,
+            # A selection has only the owners, which are read in any case.
+            uncached=() if isinstance(cluster, SelectedObjects) else self._uncached,
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
             needs_content=needs_content,
@@ -268,7 +268,7 @@ class Manager:
         )
 
     async def _controller(
-        self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
+        self, operator: Operator[Any], caches: OperatorCaches, cluster: Cluster, stack: AsyncExitStack
     ) -> Controller:
         recorders = [*operator.recorders]
         folding: FoldedEvents | None = None
@@ -296,7 +296,8 @@ class Manager:
             values=self._background.values(operator.name),
             folding=folding.reconciling if folding is not None else nullcontext,
         )
-        return Controller(operator, cache, await self._owners(operator, cache, cluster, stack), deps)
+        owners = Owners(operator, caches.shared, caches.owners_of(operator), cluster)
+        return Controller(operator, caches.shared, owners, deps)
 
 
 class _Term:
@@ -304,7 +305,7 @@ class _Term:
 
     def __init__(
         self,
-        caches: Sequence[CachedCluster],
+        caches: OperatorCaches,
         controllers: Sequence[Controller],
         health: Health,
         started: asyncio.Event,
@@ -322,7 +323,7 @@ class _Term:
     async def run(self) -> None:
         """Run the controllers until `stop` is called."""
         async with supervised_tasks() as start, asyncio.TaskGroup() as tasks:
-            start(self._revive_watches(), "watches")
+            start(self._caches.revive(self._unread_logger()), "watches")
             self._background(start)
             runs = [tasks.create_task(self._run(each), name=each.operator.name) for each in self._controllers]
             self._started.set()
@@ -350,22 +351,18 @@ class _Term:
         """Return which reconciles do not end."""
         return self._health.reconciles()
 
-    async def _revive_watches(self) -> None:
-        """Restart tasks of the cache that ended, and log owners that cannot be read, until cancelled.
-
-        In steady state no request is made that would restart them.
-        """
+    def _unread_logger(self) -> Callable[[], None]:
+        """Return a function that logs owners that cannot be read, unless it has logged the same before."""
         logged = ""
-        while True:
-            await asyncio.sleep(_WATCH_CHECK_PERIOD)
+
+        def log() -> None:
+            nonlocal logged
             unread = self._health.owners()
             if unread and unread != logged:
                 _log.warning("%s", unread)
             logged = unread
-            for cache, state in [(one, state) for one in self._caches for state in one.failing]:
-                # The state of the watch has the problem, which may be any error, and belong to what one owner names.
-                with suppress(Exception):
-                    await cache.cache(state.api_version, state.kind, namespace=state.namespace)
+
+        return log
 
 
 def require_together(operators: Sequence[Operator[Any]]) -> None:

@@ -66,6 +66,8 @@ class ManagerOptions:
     Args:
         namespaces: Namespaces that the operators watch; empty for all.
         lease: The lease of the leader election; None runs without an election.
+        warm_standby: Whether a process that waits for the lease fills its caches and follows them, so that it begins to
+            reconcile as soon as it leads. If not, it saves the memory, and a new leader first lists what it needs.
         listen: Address of probes and metrics; None serves neither.
         admission: How the operators' webhooks are served; None if this process does not serve them.
         metrics: Whether metrics are collected.
@@ -86,6 +88,7 @@ class ManagerOptions:
 
     namespaces: Sequence[str] = ()
     lease: Lease | None = None
+    warm_standby: bool = True
     listen: Listen | None = Listen()
     admission: WebhookOptions | None = None
     metrics: bool = True

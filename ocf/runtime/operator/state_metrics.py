@@ -39,9 +39,14 @@ class StateMetrics:
     def __init__(self, registry: CollectorRegistry, lease: str, clock: Clock) -> None:
         self._lease, self._clock = lease, clock
         self._caches: Sequence[CacheView] = ()
+        self._waiting: Sequence[CacheView] = ()
         self._paused: Mapping[str, Callable[[], int]] = {}
         self._external: ExternalCalls | None = None
         registry.register(self)
+
+    def set_waiting(self, caches: Sequence[CacheView]) -> None:
+        """Set the caches that are filled while the process waits for the lease."""
+        self._waiting = caches
 
     def set_term(
         self,
@@ -66,7 +71,7 @@ class StateMetrics:
         healthy, objects, paused, calls, answers, leads = self._gauges()
         # Owners that a label selector selects are watched apart from the other objects of their kind.
         watched: dict[tuple[str, str, str], list[InformerState]] = {}
-        for state in (state for cache in self._caches for state in cache.informers):
+        for state in (state for cache in self._caches or self._waiting for state in cache.informers):
             watched.setdefault((state.api_version, state.kind, state.namespace), []).append(state)
         for labels, states in watched.items():
             healthy.add_metric(labels, float(not any(state.problem for state in states)))

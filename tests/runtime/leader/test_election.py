@@ -118,7 +118,7 @@ def test_a_new_leader_follows_when_the_lease_of_a_dead_one_expires(run: Run, new
 
     died, followed = run(follow())
     assert died == pytest.approx(10)
-    assert 16 <= followed <= 16 + 2 * 2.2
+    assert followed == pytest.approx(16)
 
 
 @pytest.mark.parametrize("way", ["cut", "silent"])

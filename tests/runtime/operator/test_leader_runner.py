@@ -15,15 +15,14 @@ from ocf.controllers.hpa import HpaController
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease
-from ocf.runtime.operator.controller import Controller
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 
 LEASE = Lease("job", "default", "one")
 KEY = ObjectKey("coordination.k8s.io/v1", "Lease", "job", "default")
-KINDS: tuple[type[Runnable], ...] = (Controller, HpaController)
-"""The runnables of the package; that they are runnables is checked by type."""
+HPA_CONTROLLER: type[Runnable] = HpaController
+"""That it is a runnable is checked by type."""
 
 
 class Job:
