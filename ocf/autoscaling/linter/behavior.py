@@ -63,7 +63,7 @@ def behavior_findings(spec: Manifest, tolerances: Tolerances) -> Iterator[Findin
             Severity.WARNING,
             "spec.behavior.scaleUp.selectPolicy",
             f"Scaling up is disabled: it only removes pods, and only to minReplicas, which is {least}, it adds them.",
-            "Allow to scale up, or delete the autoscaler and set replicas in the target to the live count.",
+            "Allow to scale up, or set replicas in the target to the live count and then delete the autoscaler.",
         )
     down = behavior.get("scaleDown")
     if down:

@@ -32,7 +32,7 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, index: Na
     if target is not None:
         for key in _overlapping(dict(target), index):
             scalers = index.scalers.get(key, ()) if key != own else ()
-            found += [(position, _overlap(other)) for position, other in scalers if _is_other_hpa(hpa, other)]
+            found += [(position, _overlap(other)) for position, other in scalers if _is_other_scaler(hpa, other)]
     for _, findings in sorted(found, key=lambda each: each[0]):
         yield from findings
     yield from _rollouts(index.rollouts.get(own, ()))
@@ -42,6 +42,13 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, index: Na
 
 def _is_other_hpa(hpa: Manifest, other: Manifest) -> bool:
     return other.get("kind") == HPA_KIND and _full_name(other) != _full_name(hpa)
+
+
+def _is_other_scaler(hpa: Manifest, other: Manifest) -> bool:
+    """Return whether an HPA or a ScaledObject stands for another HPA than this one."""
+    if other.get("kind") == HPA_KIND:
+        return _full_name(other) != _full_name(hpa)
+    return not _makes(other, hpa)
 
 
 def _overlapping(target: Manifest, index: NamespaceIndex) -> Iterator[FoldedKey]:
@@ -62,7 +69,8 @@ def _shared_target(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
             _PATH,
             f"{HPA_KIND} {_full_name(other)} scales the same target, so both select the same pods, and the controller "
             f"scales neither by its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
-            "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
+            "Put the metrics of both into one autoscaler, of which the one that wants the most replicas counts, and "
+            "then delete the other autoscaler.",
         )
 
 
@@ -71,31 +79,38 @@ def _overlap(other: Manifest) -> Iterator[Finding]:
         Code.OVERLAPPING_SELECTORS,
         Severity.ERROR,
         _PATH,
-        f"The selector of one target matches pods of the other, which {HPA_KIND} {_full_name(other)} scales; "
+        f"The selector of one target matches pods of the other, which {other.get('kind')} {_full_name(other)} scales; "
         "the controller then scales neither (AmbiguousSelector).",
-        "Selectors are immutable: replace one of the targets by one that has, in selector and pods, another value of a "
-        "label that the selector of the other requires; a label more does not help.",
+        "Selectors are immutable: create one of the targets anew under another name, with another value, in selector "
+        "and pods, of a label that the selector of the other requires (a label more does not help), scale it to the "
+        "size of the old one, let its autoscaler scale it, and delete the old one once the new pods are ready.",
     )
 
 
 def _scaled_object(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
     """Find a ScaledObject for the same target; KEDA makes another HPA for it, unless this one is the ScaledObject's."""
-    created, name = hpa_name_of(other), get_field(hpa, ("metadata", "name"))
-    owners = get_field(hpa, ("metadata", "ownerReferences"))
-    owner_names = [get_field(each, ("name",)) for each in (owners if isinstance(owners, list) else ())]
-    is_transferred = str(get_field(other, ("metadata", "annotations", _TRANSFER))).lower() == "true"
-    is_created = str(created).startswith("keda-hpa-") or is_transferred
-    if key_of(other).name in owner_names or (created == name and is_created):
+    if _makes(other, hpa):
         return
     yield Finding(
         Code.SHARED_TARGET,
         Severity.ERROR,
         _PATH,
-        f"ScaledObject {_full_name(other)} scales the same target by an HPA of its own, {created}, so the controller "
-        "scales neither by its metrics (AmbiguousSelector), unless the webhook of KEDA rejects the ScaledObject.",
+        f"ScaledObject {_full_name(other)} scales the same target by an HPA of its own, {hpa_name_of(other)}, so the "
+        "controller scales neither by its metrics (AmbiguousSelector), unless the webhook of KEDA rejects the "
+        "ScaledObject.",
         "Add the metrics of this HPA to the triggers of the ScaledObject, remove it from the files, and let KEDA take "
         f'it over: annotation {_TRANSFER}: "true", and its name in advanced.horizontalPodAutoscalerConfig.name.',
     )
+
+
+def _makes(scaled_object: Manifest, hpa: Manifest) -> bool:
+    """Return whether an HPA is the one that KEDA makes of a ScaledObject."""
+    created, name = hpa_name_of(scaled_object), get_field(hpa, ("metadata", "name"))
+    owners = get_field(hpa, ("metadata", "ownerReferences"))
+    owner_names = [get_field(each, ("name",)) for each in (owners if isinstance(owners, list) else ())]
+    is_transferred = str(get_field(scaled_object, ("metadata", "annotations", _TRANSFER))).lower() == "true"
+    is_created = str(created).startswith("keda-hpa-") or is_transferred
+    return key_of(scaled_object).name in owner_names or (created == name and is_created)
 
 
 def _rollouts(rollouts: Iterable[Manifest]) -> Iterator[Finding]:
@@ -108,7 +123,13 @@ def _rollouts(rollouts: Iterable[Manifest]) -> Iterator[Finding]:
             _PATH,
             f"{rollout.kind} {_full_name(other)} runs the pods of this target (workloadRef) with its own replicas, so "
             "scaling the target adds pods beside those of the rollout.",
-            f"Scale the rollout: apiVersion {rollout.api_version}, kind {rollout.kind}, name {rollout.name}.",
+            f"Scale the rollout to the size of this target, let the autoscaler scale it: apiVersion "
+            f"{rollout.api_version}, kind {rollout.kind}, name {rollout.name}, and "
+            + (
+                "leave it to the rollout to scale this target down."
+                if _scales_down(other)
+                else "once its pods are ready, scale this target to 0 and write that in its manifest."
+            ),
         )
 
 
@@ -122,7 +143,7 @@ def _foreign_pods(hpa: Manifest, target: Manifest, own: FoldedKey, index: Namesp
     found = []
     for key, other in index.with_pods_of(selector):
         scalers = index.scalers.get(key, ())
-        if key == own or any(each.get("kind") != HPA_KIND or _is_other_hpa(hpa, each) for _, each in scalers):
+        if key == own or any(_is_other_scaler(hpa, each) for _, each in scalers) or _makes_no_pods(other):
             continue
         # The pods of what has a controller are counted as those of the controller; a Helm test runs for a moment.
         if controller_of(other) is not None or str(get_field(other, ("metadata", "annotations", _HOOK))).startswith(
@@ -130,7 +151,7 @@ def _foreign_pods(hpa: Manifest, target: Manifest, own: FoldedKey, index: Namesp
         ):
             continue
         # Of a workload that a rollout runs only those pods count that it starts by itself.
-        if key == used and (get_field(other, ("spec", "replicas")) == 0 or _scales_down(target)):
+        if key == used and _scales_down(target):
             continue
         found.append((key, f"{other.get('kind')} {_full_name(other)}"))
     if not found:
@@ -144,9 +165,15 @@ def _foreign_pods(hpa: Manifest, target: Manifest, own: FoldedKey, index: Namesp
         "measures them as pods of the target.",
         f"{named} must have replicas 0 while the rollout runs its pods."
         if [key for key, _ in found] == [used]
-        else "Give these pods other values of the labels; a workload whose selector has to change, too, is replaced, "
-        "because selectors are immutable.",
+        else "Give these pods another value of a label that the selector requires; a label more does not help. "
+        "Selectors are immutable: create a workload whose own selector requires the old value anew under another name, "
+        "scale it to the size of the old one, and delete that one once the new pods are ready.",
     )
+
+
+def _makes_no_pods(workload: Manifest) -> bool:
+    """Return whether a workload is scaled to 0, or is a suspended Job or CronJob."""
+    return get_field(workload, ("spec", "replicas")) == 0 or get_field(workload, ("spec", "suspend")) is True
 
 
 def _scales_down(rollout: Manifest) -> bool:

@@ -13,13 +13,21 @@ from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerance
 from ocf.autoscaling.linter.conflicts import conflict_findings
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.metrics import metric_findings
-from ocf.autoscaling.linter.namespace_index import NamespaceIndex
+from ocf.autoscaling.linter.namespace_index import NamespaceIndex, folded
 from ocf.autoscaling.linter.owners import advise_owner, of_scaled_object
 from ocf.autoscaling.linter.pod_policies import policy_findings
 from ocf.autoscaling.linter.targets import missing_target, target_findings
 from ocf.autoscaling.targets.pod_resources import read_pods, with_limit_ranges
 from ocf.autoscaling.targets.scaled_objects import hpa_of, is_scaled_object
-from ocf.autoscaling.targets.targets import Reference, Scalable, TargetSource, key_of, manifest_of, read_target
+from ocf.autoscaling.targets.targets import (
+    Reference,
+    Scalable,
+    TargetSource,
+    key_of,
+    manifest_of,
+    read_target,
+    scale_target_key,
+)
 from ocf.autoscaling.targets.workloads import pod_labels, pod_template, referenced_workload
 from ocf.autoscaling.validation.validation import admitted, validate
 from ocf.errors import ManifestError
@@ -108,7 +116,9 @@ def _of_keda(
 def _about_target(hpa: Manifest, source: TargetSource | None, index: NamespaceIndex) -> Iterator[Finding]:
     """Find what depends on the target and on other objects only, and not on the metrics and the behavior."""
     target, manifest = _read(source, index)
-    yield from target_findings(hpa, target)
+    # Of a workload that a Rollout runs the replicas are to be 0, whatever its autoscaler.
+    is_run = target is not None and folded(scale_target_key(hpa)) in index.rollouts
+    yield from target_findings(hpa, replace(target, replicas=None) if target is not None and is_run else target)
     if target is None:
         yield from missing_target(hpa, index)
     yield from conflict_findings(hpa, manifest, index)

@@ -87,7 +87,7 @@ class NamespaceIndex:
             if key.group_kind == _VPA:
                 reference = {"scaleTargetRef": get_field(each, ("spec", "targetRef"))}
                 target = scale_target_key({"metadata": each.get("metadata"), "spec": reference})
-                found.setdefault(target.unversioned, []).append(each)
+                found.setdefault(folded(target), []).append(each)
         return found
 
     def budgets(self, labels: Mapping[str, str]) -> Iterator[Manifest]:

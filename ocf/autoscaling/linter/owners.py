@@ -36,7 +36,8 @@ def advise_owner(hpa: Manifest, findings: Iterable[Finding]) -> Iterator[Finding
         field = finding.path.removeprefix("spec.").split(".")[0].partition("[")[0]
         place = SCALED_OBJECT_FIELDS.get(field, "spec") if owner.startswith("ScaledObject ") else f"what sets {field}"
         change = f"change {place} in {owner}, which controls this HPA and reverts changes of it."
-        other = _ALTERNATIVES.get(finding.code)
+        # The first remedy of a budget for a single pod is another size, not another budget.
+        other = None if finding.fix.startswith("Raise minReplicas") else _ALTERNATIVES.get(finding.code)
         yield replace(finding, fix=f"{other}, or {change}" if other else change[0].upper() + change[1:])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
-from ocf.autoscaling.linter.namespace_index import NamespaceIndex
+from ocf.autoscaling.linter.namespace_index import NamespaceIndex, folded
 from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.autoscaling.targets.targets import key_of, scale_target_key
 from ocf.objects import Manifest
@@ -28,7 +28,7 @@ def policy_findings(
         labels: The labels of these pods; None if they are not known.
         index: The objects of the namespace.
     """
-    for vertical in index.vertical.get(scale_target_key(hpa).unversioned, ()):
+    for vertical in index.vertical.get(folded(scale_target_key(hpa)), ()):
         yield from _vertical(hpa["spec"], pods, vertical)
     for budget in index.budgets(labels) if labels is not None else ():
         yield from _blocked_evictions(hpa["spec"], budget)
@@ -85,7 +85,28 @@ def _blocked_evictions(spec: Manifest, budget: Manifest) -> Iterator[Finding]:
         "spec.minReplicas",
         f"PodDisruptionBudget {key_of(budget).name} has {field} {amount}, so with {replicas} no pod may be evicted, "
         f"and a node with one of them cannot be drained{' until the load rises' if enough else ''}.",
-        "Use maxUnavailable 1 in the PodDisruptionBudget" + (f", or raise minReplicas to {enough}." if enough else "."),
+        _more_evictions(least, enough),
+    )
+
+
+def _more_evictions(least: int, enough: int) -> str:
+    """Return how pods may be evicted; of a single pod an eviction leaves none.
+
+    Args:
+        enough: The lowest size with which the budget allows an eviction; 0 if there is none.
+    """
+    if least > 1:
+        return "Use maxUnavailable 1 in the PodDisruptionBudget" + (
+            f", or raise minReplicas to {enough}." if enough else "."
+        )
+    if enough:
+        return (
+            f"Raise minReplicas to {enough}; with 1 replica, maxUnavailable 1 in the PodDisruptionBudget also allows "
+            "the eviction, and then no pod runs until the next one is ready."
+        )
+    return (
+        "Use maxUnavailable 1 in the PodDisruptionBudget, with at least 2 replicas: of 1, no pod runs after the "
+        "eviction until the next one is ready."
     )
 
 

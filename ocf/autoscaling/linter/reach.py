@@ -145,6 +145,8 @@ def reach_findings(spec: Manifest, pods: PodResources | None, tolerances: Tolera
     """
     if pods is None or get_field(spec, ("behavior", "scaleUp", "selectPolicy")) == "Disabled":
         return
+    if any(pods.requests_above_limits()):
+        return  # There are no such pods.
     unreachable = []
     for position, metric in enumerate(spec["metrics"]):
         field = source_field(metric.get("type", ""))

@@ -52,6 +52,16 @@ def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding
             f"The API server rejects {target}, because resources of it are not quantities: {', '.join(invalid)}.",
             "Write quantities such as 500m, 2 or 1Gi.",
         )
+    excessive = [] if target is None or target.pods is None else list(target.pods.requests_above_limits())
+    if excessive:
+        yield Finding(
+            Code.INVALID_RESOURCES,
+            Severity.ERROR,
+            "spec.scaleTargetRef",
+            f"The API server rejects the pods of {target}, because a request exceeds the limit of the same container, "
+            f"which may be the default of a LimitRange: {', '.join(excessive)}.",
+            "Set a limit of at least the request, or lower the request.",
+        )
     if target is not None and target.replicas is not None:
         yield _fixed_replicas(hpa, target, target.replicas)
 

@@ -40,6 +40,16 @@ class PodResources:
                     if value is not None and _amount(value) is None:
                         yield f"{field_name}.{resource} of {name} is {value!r:.60}"
 
+    def requests_above_limits(self) -> Iterator[str]:
+        """Yield every request that exceeds the limit of the same container, or of the pod: no such pod is created."""
+        named = [*zip(self.names, (_map(each.get("resources")) for each in self.containers), strict=True)]
+        for name, resources in [("the pod", {"requests": self.requests, "limits": self.limits}), *named]:
+            limits = _map(resources.get("limits"))
+            for resource, value in _map(resources.get("requests")).items():
+                request, limit = _amount(value), _amount(limits.get(resource))
+                if request is not None and limit is not None and request > limit:
+                    yield f"requests.{resource} of {name} is {value!s:.60}, and its limit {limits[resource]!s:.60}"
+
     def without_request(self, resource: str) -> tuple[str, ...]:
         """Return the names of the containers without a request for a resource; none if there is a pod-level request.
 

@@ -140,6 +140,9 @@ class TestForeignPods:
             pytest.param(GOOD, id="the target itself"),
             pytest.param({**GOOD, "apiVersion": "apps/v1beta1"}, id="the target in an old version"),
             pytest.param(workload({}, name="other"), id="other labels"),
+            pytest.param(with_field(canary(), ("spec", "replicas"), 0), id="a canary at 0"),
+            pytest.param(with_field(JOB, ("spec", "suspend"), True), id="a suspended Job"),
+            pytest.param(with_field(CRON, ("spec", "suspend"), True), id="a suspended CronJob"),
             pytest.param(owned({**POD, "metadata": {**POD["metadata"], "name": "web-1"}}), id="a pod of the target"),
             pytest.param(owned({**canary(), "kind": "ReplicaSet"}), id="a ReplicaSet of the target"),
             *(
@@ -164,8 +167,11 @@ class TestForeignPods:
 
         assert [each[:2] for each in found(hpa(), GOOD, others)] == [("error", "overlapping-selectors")]
 
-    def test_a_canary_with_a_scaled_object_is_not_named_twice(self) -> None:
-        assert found(hpa(), GOOD, [canary(), scaled_object("web-canary")]) == []
+    def test_a_canary_with_a_scaled_object_stops_both(self) -> None:
+        (finding,) = lint(hpa(), GOOD, [canary(), scaled_object("web-canary")])
+
+        assert (finding.severity.value, finding.code.value) == ("error", "overlapping-selectors")
+        assert "which ScaledObject web scales" in finding.explanation
 
 
 ROLLOUT: Final[Manifest] = {
@@ -187,7 +193,25 @@ class TestRollouts:
         (finding,) = lint(hpa(), GOOD, [ROLLOUT])
 
         assert (finding.severity.value, finding.code.value, finding.path) == SHARED
-        assert finding.fix == "Scale the rollout: apiVersion argoproj.io/v1alpha1, kind Rollout, name web."
+        assert finding.fix == (
+            "Scale the rollout to the size of this target, let the autoscaler scale it: apiVersion "
+            "argoproj.io/v1alpha1, kind Rollout, name web, and once its pods are ready, scale this target to 0 and "
+            "write that in its manifest."
+        )
+
+    @pytest.mark.parametrize("replicas", [0, 3])
+    def test_the_replicas_of_a_deployment_that_a_rollout_runs_stay_in_its_manifest(self, replicas: int) -> None:
+        """It is set to 0: https://argo-rollouts.readthedocs.io/en/stable/migrating/."""
+        deployment = workload(FULL, replicas=replicas)
+
+        assert found(hpa(), deployment, [deployment, ROLLOUT]) == [SHARED]
+        assert [each[1] for each in found(hpa(), deployment, [deployment])] == ["fixed-replicas"]
+
+    @pytest.mark.parametrize("scale_down", ["onsuccess", "progressively"])
+    def test_a_rollout_that_scales_the_deployment_down(self, scale_down: str) -> None:
+        (finding,) = lint(hpa(), GOOD, [with_field(ROLLOUT, ("spec", "workloadRef", "scaleDown"), scale_down)])
+
+        assert finding.fix.endswith("name web, and leave it to the rollout to scale this target down.")
 
     @pytest.mark.parametrize("replicas", [None, 1])
     def test_the_deployment_runs_pods_beside_the_rollout(self, replicas: int | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.autoscaling import Severity, lint
+from ocf.autoscaling import FeatureGates, Severity, lint
 from ocf.autoscaling.linter.findings import Code
 from ocf.objects import Manifest
 from ocf.objects.paths import with_field
@@ -45,6 +45,12 @@ class TestVerticalAutoscalers:
     def test_the_containers_need_not_be_known(self) -> None:
         assert VERTICAL in found(hpa(), None, [vpa()])
 
+    @pytest.mark.parametrize("kinds", [("Deployment", "deployment"), ("deployment", "Deployment")])
+    def test_the_kinds_may_be_in_lower_case(self, kinds: tuple[str, str]) -> None:
+        scaled, resized = ({**TARGET, "kind": kind} for kind in kinds)
+
+        assert found(hpa(target=scaled), GOOD, [with_field(vpa(), ("spec", "targetRef"), resized)]) == [VERTICAL]
+
     @pytest.mark.parametrize(
         ("manifest", "other"),
         [
@@ -77,7 +83,6 @@ class TestBudgets:
         ("least", "spec", "enough"),
         [
             pytest.param(2, {"minAvailable": 2}, 3, id="as many as minReplicas"),
-            pytest.param(1, {"minAvailable": 1}, 2, id="one of one"),
             pytest.param(2, {"minAvailable": 5}, 6, id="more than minReplicas"),
             pytest.param(2, {"minAvailable": "51%"}, 3, id="a percentage, rounded up"),
             pytest.param(4, {"minAvailable": "80%"}, 5, id="a percentage that needs one more"),
@@ -101,6 +106,28 @@ class TestBudgets:
             assert found(hpa(minReplicas=enough), GOOD, [budget(**spec)]) == []
             assert found(hpa(minReplicas=enough - 1), GOOD, [budget(**spec)]) != []
         assert found(hpa(minReplicas=least), GOOD, [budget(maxUnavailable=1)]) == []
+
+    @pytest.mark.parametrize(
+        ("spec", "fix"),
+        [
+            pytest.param({"minAvailable": 1}, "Raise minReplicas to 2; with 1 replica, maxUnavailable 1", id="one"),
+            pytest.param({"minAvailable": 4}, "Raise minReplicas to 5; with 1 replica, maxUnavailable 1", id="four"),
+            pytest.param({"minAvailable": "50%"}, "Raise minReplicas to 2; with 1", id="a percentage, rounded up"),
+            pytest.param({"minAvailable": "100%"}, "Use maxUnavailable 1", id="all of any size"),
+            pytest.param({"maxUnavailable": 0}, "Use maxUnavailable 1", id="none may be missing"),
+        ],
+    )
+    @pytest.mark.parametrize("least", [0, 1])
+    def test_an_eviction_of_a_single_pod_leaves_none(self, least: int, spec: Manifest, fix: str) -> None:
+        gates = FeatureGates(scale_to_zero=True)
+        (finding,) = lint(hpa(minReplicas=least, metrics=[queue()]), GOOD, [budget(**spec)], gates=gates)
+
+        assert finding.fix.startswith(fix)
+        assert "no pod runs" in finding.fix
+        owned = with_field(hpa(minReplicas=1), ("metadata", "name"), "keda-hpa-web")
+        (advice,) = (each.fix for each in lint(owned, GOOD, [budget(**spec)]))
+        assert ("maxUnavailable" in advice) is fix.startswith("Use")
+        assert "spec.minReplicaCount" in advice
 
     @pytest.mark.parametrize(
         "other",
@@ -156,3 +183,26 @@ class TestLimitRanges:
         )
 
         assert "The limits allow 100 percent of the requests" in finding.explanation
+
+    @pytest.mark.parametrize(
+        ("resources", "item", "shown"),
+        [
+            pytest.param({"requests": {"cpu": "2"}}, {"default": {"cpu": "1"}}, "2, and its limit 1", id="the default"),
+            pytest.param({"requests": {"cpu": "2"}}, {"max": {"cpu": "1"}}, "2, and its limit 1", id="the maximum"),
+            pytest.param(
+                {"requests": {"cpu": "2"}, "limits": {"cpu": "1500m"}}, {}, "2, and its limit 1500m", id="its own limit"
+            ),
+        ],
+    )
+    def test_a_request_above_the_limit_is_rejected(self, resources: Manifest, item: Manifest, shown: str) -> None:
+        """The API server: `must be less than or equal to cpu limit of 1`. So no target is beyond the limits."""
+        (finding,) = lint(hpa(), workload(resources), [limit_range(**item)])
+
+        assert (finding.code, finding.severity) == (Code.INVALID_RESOURCES, Severity.ERROR)
+        assert f"requests.cpu of c0 is {shown}." in finding.explanation
+
+    @pytest.mark.parametrize("limit", ["2", "2000m", "3"])
+    def test_a_request_of_at_most_the_limit_is_accepted(self, limit: str) -> None:
+        pods = workload({"requests": {"cpu": "2"}})
+
+        assert found(hpa(metrics=[resource(averageUtilization=50)]), pods, [limit_range(default={"cpu": limit})]) == []
