@@ -4,6 +4,7 @@ JSON is parsed by the JSON parser first, which is faster and supports the escape
 first 65536, unlike YAML. A text that it rejects is parsed again by the YAML parser, whose errors contain the line.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
@@ -16,6 +17,7 @@ __all__ = ["dump_document", "load_as_kubectl", "load_document", "load_documents"
 
 _MAX_BYTES: Final = 3 * 2**20
 _SUBJECT: Final = "document"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def load_document(text: str) -> Manifest:
@@ -91,7 +93,7 @@ def load_as_kubectl(text: str) -> tuple[Manifest | None, tuple[str, ...]]:
             warnings.append(f"the key {twice:.80} is given twice; kubectl takes the last one, other programs reject it")
         return result
 
-    values = _read_json(text, _SUBJECT, last)
+    values = _read_json(text, _SUBJECT, last, warnings)
     value, warnings = read_yaml_as_kubectl(text, _SUBJECT) if values is None else (values[0], warnings)
     if value is not None and not isinstance(value, dict):
         raise _refusal(_SUBJECT, f"a map with keys is expected, not a {type(value).__name__}")
@@ -159,12 +161,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_json(
-    text: str, subject: str, pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] = _unique
+    text: str,
+    subject: str,
+    pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]] = _unique,
+    warnings: list[str] | None = None,
 ) -> list[Any] | None:
-    """Return one valid JSON object; None if the text is anything else."""
+    """Return one valid JSON object; None if the text is anything else.
+
+    Args:
+        warnings: The list to which a warning of half of a surrogate pair is added; without a list it is not valid.
+    """
 
     def refuse(constant: str) -> NoReturn:
-        raise _refusal(subject.format(1), f"{constant} is not a JSON number")
+        found = re.search(rf"(?<![\w\"]){constant}(?![\w\"])", text)
+        line = "" if found is None else f"line {text.count(chr(10), 0, found.start()) + 1}: "
+        raise _refusal(subject.format(1), f"{line}{constant} is not a JSON number")
 
     if not text.lstrip().startswith("{"):
         return None
@@ -176,7 +187,13 @@ def _read_json(
         )
         if "\\u" in text:
             # Half of a surrogate pair can be written as an escape, but is not a character.
-            json.dumps(value, ensure_ascii=False).encode()
+            written = json.dumps(value, ensure_ascii=False)
+            half = _SURROGATE.search(written)
+            if half is not None and warnings is not None:
+                warnings.append(f"\\u{ord(half[0]):x} is half of a surrogate pair; kubectl replaces it by U+FFFD")
+                value = json.loads(_SURROGATE.sub("\ufffd", written), parse_int=read_plain, parse_float=read_plain)
+            elif half is not None:
+                return None
     except (ValueError, RecursionError):
         return None
     _check_bounds(value, subject)

@@ -107,7 +107,7 @@ class _Open:
         self.key: Any = None
         self.height = 0
         self.merged = False
-        self.written: set[str] = set()
+        self.written: dict[str, type] = {}
 
     @property
     def wants_key(self) -> bool:
@@ -221,11 +221,12 @@ class _Reader:
             parent.key = None
 
     def _set_key(self, parent: _Open, key: Any, written: str) -> None:
+        kind = type(key)
         key = key if key is _MERGE or isinstance(key, str) else self._key_text(key, written)
         if parent.merged if key is _MERGE else key in parent.written:
-            self._repeated(f"the key {_shown(written)} is given twice")
+            self._repeated(written, equal=key is _MERGE or parent.written[key] is kind)
         if key is not _MERGE:
-            parent.written.add(key)
+            parent.written[key] = kind
         parent.key = key
 
     def _key_text(self, key: Any, written: str) -> str:
@@ -234,8 +235,14 @@ class _Reader:
         meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
         raise self._error_at(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
 
-    def _repeated(self, detail: str) -> None:
-        raise self._error_at(detail)
+    def _repeated(self, written: str, *, equal: bool) -> None:
+        """Raise for a key that is given twice.
+
+        Args:
+            equal: Whether the keys are equal; otherwise only their texts are, such as `1` and `"1"`.
+        """
+        del equal
+        raise self._error_at(f"the key {_shown(written)} is given twice")
 
     def _merge(self, parent: _Open, value: Any) -> None:
         merged = value if isinstance(value, list) else [value]
@@ -295,8 +302,17 @@ class _KubectlReader(_Reader):
 
         return json.dumps(key)
 
-    def _repeated(self, detail: str) -> None:
-        self._warn(f"{detail}; kubectl takes the last one, other programs reject it")
+    def _repeated(self, written: str, *, equal: bool) -> None:
+        if equal:
+            self._warn(
+                f"the key {_shown(written)} is given twice; kubectl takes the last one, other programs reject it"
+            )
+        else:
+            # They are two keys of a map in Go, which has no order, until they become texts.
+            self._warn(
+                f"the key {_shown(written)} is the text of another key, of another type; kubectl takes one of the two, "
+                "not always the same: remove one of them"
+            )
 
     def _warn(self, detail: str) -> None:
         self.warnings.append(f"line {self._line + 1}: {detail}")

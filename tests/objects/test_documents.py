@@ -150,9 +150,34 @@ class TestLoadAsKubectl:
         [
             pytest.param("a: 1\na: 2", {"a": 2}, ["line 2: the key a is given twice"], id="key twice"),
             pytest.param('{"a": 1, "a": 2}', {"a": 2}, ["the key a is given twice"], id="key twice in JSON"),
+            pytest.param(
+                '{"a": "x\\ud83d", "\\ude00": [1, 2.5]}',
+                {"a": "x\ufffd", "\ufffd": [1, 2.5]},
+                ["\\ud83d is half of a surrogate pair; kubectl replaces it by U+FFFD"],
+                id="half of a surrogate pair",
+            ),
+            pytest.param('{"a": "\\ud83d\\ude00"}', {"a": "\U0001f600"}, [], id="a surrogate pair"),
             pytest.param("a: {<<: {b: 1}, b: 2}", {"a": {"b": 2}}, [], id="a merged key is not given twice"),
             pytest.param("on: 1\n2: 3\n0x10: 4\n1.5: 5", {"true": 1, "2": 3, "16": 4, "1.5": 5}, [], id="keys"),
-            pytest.param("1: a\n'1': b", {"1": "b"}, ["line 2: the key 1 is given twice"], id="equal as texts"),
+            pytest.param(
+                "1: a\n1: b", {"1": "b"}, ["line 2: the key 1 is given twice; kubectl takes the last"], id="int"
+            ),
+            pytest.param("1: a\n0x1: b", {"1": "b"}, ["line 2: the key 0x1 is given twice; kubectl takes"], id="hex"),
+            *(
+                pytest.param(
+                    f"{one}: a\n{other}: b",
+                    {name: "b"},
+                    [f"line 2: the key {shown} is the text of another key, of another type; kubectl takes one"],
+                    id=f"{one} and {other}",
+                )
+                for one, other, name, shown in [
+                    ("1", "'1'", "1", "1"),
+                    ("'1'", "1", "1", "1"),
+                    ("true", "'true'", "true", "true"),
+                    ("'true'", "yes", "true", "yes"),
+                    ("1.5", "'1.5'", "1.5", "1.5"),
+                ]
+            ),
             pytest.param("a: !Ref b\nc: !x {d: !!set {e}}", {"a": "b", "c": {"d": {"e": None}}}, [], id="tags"),
             pytest.param("a: !x 5\nb: !!timestamp 2001-01-01", {"a": "5", "b": "2001-01-01"}, [], id="tagged texts"),
             pytest.param("a: !!binary aGk=", {"a": "hi"}, [], id="binary"),

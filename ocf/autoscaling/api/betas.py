@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.api.decoders import (
     METADATA,
+    REFERENCE,
     Reader,
     instant,
     integer,
@@ -53,7 +54,6 @@ _SELECTOR: Final = struct(
     matchLabels=texts,
     matchExpressions=items(struct(key=text, operator=text, values=items(text, str)), dict),
 )
-_REFERENCE: Final = struct(kind=text, name=text, apiVersion=text)
 _AS_V2: Final = "a field of autoscaling/v2: write apiVersion: autoscaling/v2"
 
 
@@ -63,7 +63,7 @@ def _metric(value: str, average: str, utilization: str) -> Reader:
     resource = {"name": text, utilization: _INT32, average: quantity}
     named = {"metricName": text, average: quantity}
     source = {
-        "target": _REFERENCE,
+        "target": REFERENCE,
         "metricName": text,
         value: quantity,
         "selector": _SELECTOR,
@@ -86,7 +86,7 @@ _V2BETA1: Final = struct(
     metadata=METADATA,
     spec=struct(
         {"behavior": _AS_V2},
-        scaleTargetRef=_REFERENCE,
+        scaleTargetRef=REFERENCE,
         minReplicas=_INT32,
         maxReplicas=_INT32,
         metrics=items(_metric("targetValue", "targetAverageValue", "targetAverageUtilization"), dict),
@@ -187,12 +187,12 @@ def not_served(version: object) -> str:
 
     Example:
         >>> not_served("autoscaling/v2beta2")
-        'not served by Kubernetes 1.26 and newer: write autoscaling/v2'
+        'not served by Kubernetes 1.26 and newer: write autoscaling/v2, or let `ocf validate --fix` do it'
         >>> not_served("autoscaling/v1")
         ''
     """
     removed = REMOVED.get(version) if isinstance(version, str) else None
     if removed is None:
         return ""
-    changes = ", and its metrics as there" if version == "autoscaling/v2beta1" else ""
-    return f"not served by Kubernetes {removed} and newer: write autoscaling/v2{changes}"
+    what = "autoscaling/v2, whose metrics have other fields" if version == "autoscaling/v2beta1" else "autoscaling/v2"
+    return f"not served by Kubernetes {removed} and newer: write {what}, or let `ocf validate --fix` do it"

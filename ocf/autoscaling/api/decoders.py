@@ -18,6 +18,7 @@ from ocf.objects import Manifest, Quantity, copy_json
 
 __all__ = [
     "METADATA",
+    "REFERENCE",
     "Reader",
     "boolean",
     "instant",
@@ -258,4 +259,11 @@ _MANAGED: Final = struct(
     subresource=text,
 )
 METADATA: Final = struct(**dict(_fields_of_metadata()))
+REFERENCE: Final = struct(
+    {"namespace": "remove it: the object is always in the namespace of the HorizontalPodAutoscaler"},
+    kind=text,
+    name=text,
+    apiVersion=text,
+)
+"""The reader of a scale target and of a described object, which have the same fields in all versions."""
 """The reader of `metadata` of any object."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from ocf.autoscaling.api.decoders import (
     METADATA,
+    REFERENCE,
     Reader,
     instant,
     integer,
@@ -66,7 +67,6 @@ _SELECTOR: Final = struct(
     matchExpressions=items(struct(key=text, operator=text, values=items(text, str)), dict),
 )
 _METRIC: Final = struct(name=text, selector=_SELECTOR)
-_REFERENCE: Final = struct(kind=text, name=text, apiVersion=text)
 _CURRENT: Final[Mapping[str, Reader]] = {"value": quantity, "averageValue": quantity, "averageUtilization": _INT32}
 _TARGET: Final[Mapping[str, Reader]] = {"type": text, **_CURRENT}
 
@@ -94,7 +94,7 @@ def _metric(values_field: str, values: Mapping[str, Reader]) -> Reader:
     return struct(
         type=text,
         object=struct(
-            _OF_OBJECT, describedObject=_REFERENCE, metric=_METRIC, **{values_field: struct(_DESCRIBED, **values)}
+            _OF_OBJECT, describedObject=REFERENCE, metric=_METRIC, **{values_field: struct(_DESCRIBED, **values)}
         ),
         pods=struct(_OF_OTHERS, metric=_METRIC, **value),
         resource=struct(_OF_RESOURCE, name=text, **value),
@@ -114,7 +114,7 @@ def _hpa(*, tolerance_known: bool, generation_known: bool) -> Reader:
     )
     spec = struct(
         _OF_SPEC,
-        scaleTargetRef=_REFERENCE,
+        scaleTargetRef=REFERENCE,
         minReplicas=_INT32,
         maxReplicas=_INT32,
         metrics=items(_metric("target", _TARGET), dict),

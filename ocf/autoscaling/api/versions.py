@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ocf.autoscaling.api.decoders import METADATA, instant, integer, read_object, struct, text
+from ocf.autoscaling.api.decoders import METADATA, REFERENCE, instant, integer, read_object, struct, text
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.errors import FieldProblem, ManifestError
@@ -24,7 +24,7 @@ _V1: Final = struct(
     metadata=METADATA,
     spec=struct(
         _OF_V2,
-        scaleTargetRef=struct(kind=text, name=text, apiVersion=text),
+        scaleTargetRef=REFERENCE,
         minReplicas=_INT32,
         maxReplicas=_INT32,
         targetCPUUtilizationPercentage=_INT32,

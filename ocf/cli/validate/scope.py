@@ -77,7 +77,7 @@ class ValidationScope:
         kubectl stops at a document that it cannot read, so that one is validated, too, if the file has an autoscaler.
         """
         for _, group in groupby(documents, key=attrgetter("file")):
-            of_file = list(group)
+            of_file = list(map(_read_as_item, group))
             meant = [each.manifest is not None and _is_meant(each.manifest) for each in of_file]
             applied = any(meant)
             for document, is_meant in zip(of_file, meant, strict=True):
@@ -140,6 +140,18 @@ class ValidationScope:
             if self.kinds:
                 parts[0] += f" ({_most_common(self.kinds)})"
             yield f"passed over {_plural(self.passed_over.total(), 'document')}: {', '.join(parts)}"
+
+
+def _read_as_item(document: Document) -> Document:
+    """Return an item of a list that is no autoscaler and has no kind or version as what kubectl cannot read."""
+    manifest = document.manifest
+    if manifest is None or not document.path or _is_meant(manifest):
+        return document
+    missing = next((field for field in ("kind", "apiVersion") if not manifest.get(field)), "")
+    if not missing:
+        return document
+    problem = f"{document.path}.{missing} is missing: kubectl does not read a List with such an item"
+    return document._replace(manifest=None, problem=problem)
 
 
 def _is_meant(manifest: dict[str, Any]) -> bool:

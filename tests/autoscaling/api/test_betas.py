@@ -118,9 +118,15 @@ def test_a_rejected_object_is_rejected_after_the_conversion() -> None:
     [
         (
             "autoscaling/v2beta1",
-            "not served by Kubernetes 1.25 and newer: write autoscaling/v2, and its metrics as there",
+            (
+                "not served by Kubernetes 1.25 and newer: write autoscaling/v2, whose metrics have other fields, "
+                "or let `ocf validate --fix` do it"
+            ),
         ),
-        ("autoscaling/v2beta2", "not served by Kubernetes 1.26 and newer: write autoscaling/v2"),
+        (
+            "autoscaling/v2beta2",
+            "not served by Kubernetes 1.26 and newer: write autoscaling/v2, or let `ocf validate --fix` do it",
+        ),
         ("autoscaling/v2", ""),
         ("autoscaling/v1", ""),
         (None, ""),

@@ -62,6 +62,12 @@ def changed(path: str, value: Any) -> Manifest:
         pytest.param("spec.MAXREPLICAS", 5, 'unknown field, did you mean "maxReplicas"?', id="upper case"),
         pytest.param("spec.xyz", None, "spec.xyz: unknown field", id="unknown and null"),
         pytest.param(
+            "spec.scaleTargetRef.namespace",
+            "shop",
+            "spec.scaleTargetRef.namespace: unknown field, remove it: the object is always in the namespace of the",
+            id="the namespace of the target",
+        ),
+        pytest.param(
             "spec.metrics.0.resource.target.averageUtilisation",
             5,
             'spec.metrics[0].resource.target.averageUtilisation: unknown field, did you mean "averageUtilization"?',

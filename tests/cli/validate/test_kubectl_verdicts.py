@@ -34,7 +34,6 @@ DIFFERENT: Final = {
     **dict.fromkeys(("tagged set", "null label"), "a client-side apply drops nulls, which mean empty texts"),
     "two docs no sep json yaml": "kubectl applies the first object twice and loses the second one",
     "items in hpa with hpa": "kubectl applies the items and loses the object that has them",
-    "json lone surrogate": "kubectl stores U+FFFD in its place",
     "big int key": "the key is valid with the digits that the user wrote",
     "dots json": "kubectl parses what begins with JSON as JSON only",
 }

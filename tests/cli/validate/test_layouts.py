@@ -106,7 +106,13 @@ spec:
   maxReplicas: 3
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
 """
-LIST: Final = json.dumps({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}, {"kind": "Secret"}]})
+LIST: Final = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [{"apiVersion": "v1", "kind": "Service"}, {"apiVersion": "v1", "kind": "Secret"}],
+    }
+)
 SWAGGER: Final = json.dumps({"paths": {}, "x": [{"kind": "HorizontalPodAutoscaler", "version": "v2"}] * 2})
 
 
