@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from ocf.autoscaling.algorithm import Metric
+from ocf.autoscaling.targets.scaled_objects import scaled_object_field
 
 __all__ = ["owned_field"]
 
 _SCALED_OBJECT: Final = "ScaledObject"
-_BOUNDS: Final = {"spec.minReplicas": "spec.minReplicaCount", "spec.maxReplicas": "spec.maxReplicaCount"}
 _METRIC: Final = re.compile(r"spec\.metrics\[(\d+)\]")
 _TRIGGER: Final = re.compile(r"s(\d+)-")
-_BEHAVIOR: Final = "spec.behavior"
 
 
 def owned_field(field: str, owner: str, metrics: Sequence[Metric]) -> str:
@@ -37,14 +36,10 @@ def owned_field(field: str, owner: str, metrics: Sequence[Metric]) -> str:
 
 
 def _of_scaled_object(field: str, metrics: Sequence[Metric]) -> str:
-    if field in _BOUNDS:
-        return _BOUNDS[field]
-    if field.startswith(_BEHAVIOR):
-        return field.replace(_BEHAVIOR, "spec.advanced.horizontalPodAutoscalerConfig.behavior")
     found = _METRIC.match(field)
-    metric = None if found is None else metrics[int(found[1])]
-    if metric is None:
-        return field
+    if found is None:
+        return scaled_object_field(field)
+    metric = metrics[int(found[1])]
     # KEDA names an external metric after its trigger: s1-prometheus is that of the second one.
     trigger = _TRIGGER.match(metric.name)
     place = f"spec.triggers[{trigger[1]}]" if trigger else f"the trigger of type {metric.name} in spec.triggers"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ocf.autoscaling.linter.findings import Code, Finding
-from ocf.autoscaling.targets.scaled_objects import SCALED_OBJECT_FIELDS
+from ocf.autoscaling.targets.scaled_objects import scaled_object_field
 from ocf.autoscaling.targets.targets import key_of
 from ocf.objects import Manifest
 from ocf.objects.owner_references import controller_of
@@ -30,11 +30,12 @@ def advise_owner(hpa: Manifest, findings: Iterable[Finding]) -> Iterator[Finding
         if not owner or finding.code in _ABOUT_OTHERS:
             yield finding
             continue
-        if finding.code is Code.SHARED_TARGET:
+        # A rollout that runs the pods of the target has no metrics: the owner has to scale another target.
+        if finding.code is Code.SHARED_TARGET and not finding.fix.startswith("Scale the rollout"):
             yield replace(finding, fix=f"Put the metrics of both into {owner}, which controls this HPA.")
             continue
         field = finding.path.removeprefix("spec.").split(".")[0].partition("[")[0]
-        place = SCALED_OBJECT_FIELDS.get(field, "spec") if owner.startswith("ScaledObject ") else f"what sets {field}"
+        place = scaled_object_field(f"spec.{field}") if owner.startswith("ScaledObject ") else f"what sets {field}"
         change = f"change {place} in {owner}, which controls this HPA and reverts changes of it."
         # The first remedy of a budget for a single pod is another size, not another budget.
         other = None if finding.fix.startswith("Raise minReplicas") else _ALTERNATIVES.get(finding.code)
@@ -43,11 +44,7 @@ def advise_owner(hpa: Manifest, findings: Iterable[Finding]) -> Iterator[Finding
 
 def of_scaled_object(finding: Finding) -> Finding:
     """Return a finding of the HPA that KEDA makes of a ScaledObject as one of the ScaledObject."""
-    field, _, rest = finding.path.removeprefix("spec.").partition(".")
-    name, bracket, position = field.partition("[")
-    path = f"{SCALED_OBJECT_FIELDS.get(name, 'spec')}{bracket}{position}"
-    # Below a trigger the fields have other names.
-    path = f"{path}.{rest}" if rest and name != "metrics" else path
+    path = scaled_object_field(finding.path)
     fix = finding.fix.replace(", which controls this HPA and reverts changes of it", "").replace(
         ", which controls this HPA", ""
     )

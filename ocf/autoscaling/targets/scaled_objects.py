@@ -11,16 +11,16 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import TARGET_FIELDS
 
-__all__ = ["SCALED_OBJECT_FIELDS", "hpa_name_of", "hpa_of", "is_scaled_object", "target_of"]
+__all__ = ["hpa_name_of", "hpa_of", "is_scaled_object", "scaled_object_field", "target_of"]
 
-SCALED_OBJECT_FIELDS: Final[Mapping[str, str]] = {
+_FIELDS: Final[Mapping[str, str]] = {
     "minReplicas": "spec.minReplicaCount",
     "maxReplicas": "spec.maxReplicaCount",
     "metrics": "spec.triggers",
     "behavior": "spec.advanced.horizontalPodAutoscalerConfig.behavior",
     "scaleTargetRef": "spec.scaleTargetRef",
 }
-"""The field of a ScaledObject of which KEDA makes a field of the HPA's spec."""
+_TRIGGERS: Final = _FIELDS["metrics"]
 
 _CONFIG: Final = ("spec", "advanced", "horizontalPodAutoscalerConfig")
 _MOST: Final = 100
@@ -35,6 +35,24 @@ def hpa_name_of(scaled_object: Manifest) -> str:
     """Return the name of the HPA that KEDA makes of a ScaledObject."""
     name = get_field(scaled_object, (*_CONFIG, "name"))
     return str(name) if name else f"keda-hpa-{key_of(scaled_object).name}"
+
+
+def scaled_object_field(field: str) -> str:
+    """Return the field of a ScaledObject of which KEDA makes a field of an HPA.
+
+    Args:
+        field: The field of the HPA. Metrics have the positions of the triggers in the HPA of `hpa_of` only: KEDA sorts
+            them by type.
+
+    Example:
+        >>> scaled_object_field("spec.behavior.scaleDown"), scaled_object_field("spec.metrics[1].resource.target")
+        ('spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown', 'spec.triggers[1]')
+    """
+    name, dot, rest = field.removeprefix("spec.").partition(".")
+    name, bracket, position = name.partition("[")
+    found = f"{_FIELDS.get(name, 'spec')}{bracket}{position}"
+    # Below a trigger the fields have other names.
+    return found if found.startswith(_TRIGGERS) else f"{found}{dot}{rest}"
 
 
 def target_of(scaled_object: Manifest) -> ObjectKey:

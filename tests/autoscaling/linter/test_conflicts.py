@@ -207,6 +207,13 @@ class TestRollouts:
         assert found(hpa(), deployment, [deployment, ROLLOUT]) == [SHARED]
         assert [each[1] for each in found(hpa(), deployment, [deployment])] == ["fixed-replicas"]
 
+    def test_an_owner_of_the_autoscaler_scales_the_rollout(self) -> None:
+        made = hpa("keda-hpa-web")
+
+        assert [each.fix for each in lint(made, GOOD, [GOOD, ROLLOUT])] == [
+            "Change spec.scaleTargetRef in ScaledObject web, which controls this HPA and reverts changes of it."
+        ]
+
     @pytest.mark.parametrize("scale_down", ["onsuccess", "progressively"])
     def test_a_rollout_that_scales_the_deployment_down(self, scale_down: str) -> None:
         (finding,) = lint(hpa(), GOOD, [with_field(ROLLOUT, ("spec", "workloadRef", "scaleDown"), scale_down)])
