@@ -113,3 +113,12 @@ def test_the_inputs_of_the_action_are_options(
     (repository / "deploy" / "web.yaml").write_text(CONSTANT)
     ran = act(repository, FILES="deploy", **inputs)
     assert (ran.returncode, re.findall("^::([a-z]+) ", ran.stdout, re.MULTILINE)) == (code, levels)
+
+
+@pytest.mark.parametrize(("one_cluster", "codes"), [("false", []), ("true", ["shared-target"] * 2)])
+def test_the_action_takes_all_folders_for_one_cluster(repository: Path, one_cluster: str, codes: list[str]) -> None:
+    (repository / "deploy" / "web.yaml").write_text(CONSTANT)
+    (repository / "more" / "a b.yaml").write_text(CONSTANT.replace("name: web", "name: second", 1))
+    ran = act(repository, FILES="deploy more", DISABLE="constant-size", ONE_CLUSTER=one_cluster)
+
+    assert re.findall(r"\b(shared-target)\b", ran.stdout) == codes
