@@ -15,6 +15,7 @@ MOST: Final = 2**31 - 1
 """The largest number of replicas."""
 _READY: Final = "ReadyForNewScale"
 _RESCALED: Final = "SucceededRescale"
+_WITHOUT_PROPOSAL: Final = ("SucceededGetScale", "FailedGetScale")
 _STABILIZED: Final = {each.value: each for each in (Rule.SCALE_UP_STABILIZED, Rule.SCALE_DOWN_STABILIZED)}
 
 
@@ -39,6 +40,7 @@ class LastSync(NamedTuple):
         limited: The reason of the condition `ScalingLimited`.
         held: The replicas after stabilization; None if the metrics did not decide, or if the status does not fit the
             spec, which has changed since then.
+        most: The most replicas that a recommendation in the memory can have, but for the first of a controller.
     """
 
     before: int
@@ -47,6 +49,7 @@ class LastSync(NamedTuple):
     able: str
     limited: str
     held: ReplicaRange | None
+    most: int = MOST
 
     @property
     def change(self) -> int:
@@ -94,7 +97,20 @@ def last_sync_of(autoscaler: Autoscaler, status: Status) -> LastSync:
     measured = bool(status.current_metrics) or autoscaler.minimum <= before <= autoscaler.maximum
     by_metrics = bool(before) and (able == _READY or able in _STABILIZED or (rescaled and measured))
     held = _held(autoscaler, status, limited) if by_metrics else None
-    return LastSync(before, status.desired_replicas, rescaled, able, limited, held)
+    most = _most(autoscaler, status, limited) if able in _WITHOUT_PROPOSAL else MOST
+    return LastSync(before, status.desired_replicas, rescaled, able, limited, held, most)
+
+
+def _most(autoscaler: Autoscaler, status: Status, limited: str) -> int:
+    """Return the most replicas that were recommended before a sync whose metrics or Scale could not be read.
+
+    It adds no recommendation, and keeps `desiredReplicas` and the condition `ScalingLimited` of the last one that did.
+    """
+    # Without a `behavior` that sync took the highest of its window. At minReplicas it may have been one that brought
+    # the target into range, which has no recommendation either.
+    found = _held(autoscaler, status, limited)
+    known = found is not None and autoscaler.behavior is None and status.desired_replicas > autoscaler.minimum
+    return found.most if found is not None and known else MOST
 
 
 def _held(autoscaler: Autoscaler, status: Status, limited: str) -> ReplicaRange | None:

@@ -48,7 +48,7 @@ def _is_after(created: datetime | None, recommendations: Recommendations) -> boo
 def _before(autoscaler: Autoscaler, last: LastSync, settings: Settings, at: datetime) -> Iterator[Recommendations]:
     # Just before the last sync, so that its own recommendation is the youngest.
     young = at - _JUST
-    free = [(Recommendation(each, young),) for each in (0, MOST)]
+    free = [(Recommendation(each, young),) for each in (0, last.most)]
     yield ()
     # A controller that starts recommends the replicas that it finds.
     yield (Recommendation(last.before, at),)
