@@ -53,6 +53,7 @@ class Lever(NamedTuple):
         side: 1 if all larger values have that effect as well, -1 if all smaller ones have, 0 otherwise.
         replicas: The result with it.
         change: The difference to the present result.
+        is_last: Whether the API server accepts no value beyond it.
     """
 
     field: str
@@ -61,6 +62,7 @@ class Lever(NamedTuple):
     side: int
     replicas: int
     change: int
+    is_last: bool = False
 
 
 class TriedLever(NamedTuple):
@@ -167,7 +169,8 @@ def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int]
                 replicas = result(field.apply(value))
                 order = side if all(each == wanted for each in later) else 0
                 texts = field.text(field.value), field.text(value)
-                lever = Lever(field.path, *texts, order, replicas, replicas - present)
+                is_last = value == (field.high if side > 0 else field.low)
+                lever = Lever(field.path, *texts, order, replicas, replicas - present, is_last)
                 yield TriedLever(lever, field.apply(value), field.apply(value - side))
 
 

@@ -26,6 +26,7 @@ from ocf.autoscaling.explain.stabilization_holds import Hold
 __all__ = ["measured_clause", "negative_text", "negative_total", "odd_clause", "reason_of", "series_of", "target_text"]
 
 _STABILIZED: Final = (Rule.SCALE_UP_STABILIZED, Rule.SCALE_DOWN_STABILIZED)
+_FULL: Final = 100
 _FILLED: Final = (Rule.FILLED, Rule.FILLED_WITHIN_TOLERANCE, Rule.FILLED_TURNED_RATIO, Rule.FILLED_TURNED_COUNT)
 
 
@@ -195,7 +196,7 @@ def _metric_clause(decision: Decision, outcome: MetricOutcome, result: Calculati
         return f"{lead}{negative_text(metric, total, result)}"
     series = series_of(decision, metric)
     added = f" ({len(series)} series add up to {amount(sum(series), metric)})" if len(series) > 1 else ""
-    return f"{lead}{measured_clause(metric, result)}{added}{_calculated(decision, result)}"
+    return f"{lead}{measured_clause(metric, result)}{added}{_calculated(decision, metric, result)}"
 
 
 def negative_total(decision: Decision, metric: Metric) -> int | None:
@@ -244,7 +245,7 @@ def target_text(metric: Metric) -> str:
     return f"{amount(target.value or 0, metric)} in total"
 
 
-def _calculated(decision: Decision, result: Calculation) -> str:
+def _calculated(decision: Decision, metric: Metric, result: Calculation) -> str:
     tolerances = decision.trace.tolerances
     current = decision.trace.current or 0
     if result.rule is Rule.WITHIN_TOLERANCE:
@@ -254,7 +255,7 @@ def _calculated(decision: Decision, result: Calculation) -> str:
         taken = f": a target per pod then takes {observed}" if result.replicas != current else ""
         return f", which is within the tolerance ({within}){taken}"
     if result.rule in _FILLED:
-        return f", {_filled(decision, result)}"
+        return f", {_filled(decision, metric, result)}"
     if result.rule is Rule.TOTAL:
         return f": the total divided by the target, rounded up, is {result.replicas}"
     if result.rule is Rule.FROM_ZERO:
@@ -266,7 +267,7 @@ def _calculated(decision: Decision, result: Calculation) -> str:
     return f": {number(result.ratio)} times {ready} {pods} is {product}{rounded}"
 
 
-def _filled(decision: Decision, result: Calculation) -> str:
+def _filled(decision: Decision, metric: Metric, result: Calculation) -> str:
     groups = result.groups
     missing = () if groups is None else groups.missing
     unready = groups.unready if groups is not None and result.ratio > 1.0 else ()
@@ -282,11 +283,17 @@ def _filled(decision: Decision, result: Calculation) -> str:
         )
         if names
     ]
+    one = len(missing) + len(unready) == 1
     if result.ratio > 1.0:
         assumed = "as using nothing"
+    elif result.utilization is None:
+        assumed = "as exactly at the target"
     else:
-        assumed = "as using all of their requests" if result.utilization is not None else "as exactly at the target"
-    counts = "counts" if len(missing) + len(unready) == 1 else "count"
+        # As replica_calculator fills in: a target above 100% counts in place of the requests.
+        share = max(_FULL, metric.target.utilization or 0)
+        used = "all" if share == _FULL else f"{share}%"
+        assumed = f"as using {used} of {'its' if one else 'their'} requests"
+    counts = "counts" if one else "count"
     counted = f"but {' and '.join(clauses)} {counts} {assumed}"
     filled = number(result.filled or 0.0)
     if result.rule is Rule.FILLED:

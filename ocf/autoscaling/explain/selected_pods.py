@@ -7,6 +7,7 @@ as long as the selector matches them. What they change is computed: the algorith
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import combinations
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Pod, Scale, Settings, Snapshot, decide
@@ -92,12 +93,24 @@ def _surplus(
         generations.setdefault(each.owner, []).append(each)
     counted = f"{len(living)} pods count for {replica_count(scale.replicas)}"
     if len(generations) > 1 and all(each.startswith("ReplicaSet/") for each in generations):
+        orphans = _orphans(generations, scale)
+        if orphans:
+            names = tuple(each.name for owner in orphans for each in generations[owner])
+            sets = " and ".join(each.replace("/", " ") for each in orphans)
+            text = (
+                f"{_of(len(names), len(living))} that the selector matches {_belong(len(names))} to {sets}"
+                f" ({listed(names)}), but {autoscaler.kind} {autoscaler.target} has only the other {scale.observed}:"
+                " their ReplicaSet was deleted without them, unless that status is outdated"
+            )
+            yield _effect(decision, names, text, history, settings)
+            return
         # What remains after the rollout, or after it is given up: a generation that never becomes ready does not.
         ordered = sorted(generations, key=lambda owner: _rank(generations[owner]), reverse=True)
         sets = " and ".join(f"{len(generations[each])} of {each.replace('/', ' ')}" for each in ordered)
         order = [each for owner in ordered for each in generations[owner]]
         surplus = tuple(each.name for each in order[scale.replicas :])
-        text = f"{counted}, because a rollout is in progress: {sets}"
+        left_out = f"{len(surplus)} more than the replicas ({listed(surplus)})"
+        text = f"{counted}, because a rollout is in progress: {sets}, {left_out}"
         yield _effect(decision, surplus, text, history, settings)
         return
     if len(living) <= scale.observed:
@@ -110,6 +123,17 @@ def _surplus(
             f" {others} {_belong(others)} to another workload with the same labels, unless that status is outdated"
         )
     yield OddPods(text, (), wanted_by(decision), None, _counts_too_many(decision, scale))
+
+
+def _orphans(generations: Mapping[str, Sequence[Pod]], scale: Scale) -> list[str]:
+    """Return the owners whose pods the target does not count: all but those with as many pods as it has created."""
+    surplus = sum(map(len, generations.values())) - scale.observed
+    ordered = sorted(generations, key=lambda owner: _rank(generations[owner]))
+    for count in range(1, len(ordered)):
+        for some in combinations(ordered, count):
+            if sum(len(generations[each]) for each in some) == surplus:
+                return list(some)
+    return []
 
 
 def _rank(pods: Sequence[Pod]) -> tuple[bool, datetime]:

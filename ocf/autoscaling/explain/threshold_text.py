@@ -8,6 +8,7 @@ from ocf.autoscaling.algorithm import Decision, Metric, Rule
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, bounded_amount
+from ocf.autoscaling.explain.levers import Lever
 from ocf.autoscaling.explain.next_syncs import HoldRelease
 from ocf.autoscaling.explain.thresholds import Change, LaterChange, MetricThresholds, ValueRange
 
@@ -98,6 +99,10 @@ def required_changes(explanation: Explanation) -> Iterator[str]:
 _SIDES: Final = {1: "{value} or more", -1: "{value} or less", 0: "{value}"}
 
 
+def _lever_value(lever: Lever) -> str:
+    return _SIDES[0 if lever.is_last else lever.side].format(value=lever.value)
+
+
 def lever_lines(explanation: Explanation) -> Iterator[str]:
     """Render fields with which the number of replicas would differ.
 
@@ -107,8 +112,7 @@ def lever_lines(explanation: Explanation) -> Iterator[str]:
     for (field, present), several in groupby(explanation.levers, key=lambda each: (each.field, each.present)):
         yield f"{explanation.field(field)}, now {present}:"
         for each in several:
-            value = _SIDES[each.side].format(value=each.value)
-            yield f"  {value}: {'more' if each.change > 0 else 'fewer'}, {each.replicas}"
+            yield f"  {_lever_value(each)}: {'more' if each.change > 0 else 'fewer'}, {each.replicas}"
 
 
 def later_lever_lines(explanation: Explanation) -> Iterator[str]:
@@ -118,9 +122,8 @@ def later_lever_lines(explanation: Explanation) -> Iterator[str]:
     ):
         yield f"{explanation.field(field)}, now {present}:"
         for lever, release in several:
-            value = _SIDES[lever.side].format(value=lever.value)
             side = "more" if lever.change > 0 else "fewer"
-            yield f"  {value}: {side}, {release_text(release, explanation)}"
+            yield f"  {_lever_value(lever)}: {side}, {release_text(release, explanation)}"
 
 
 def way_lines(explanation: Explanation) -> Iterator[str]:
@@ -158,8 +161,7 @@ def _ways(explanation: Explanation, direction: int) -> Iterator[str]:
     if best is not None:
         at = next((each.release for each in later if each.lever is best), None)
         result = f"{best.replicas} now" if at is None else release_text(at, explanation)
-        value = _SIDES[best.side].format(value=best.value)
-        yield f"{explanation.field(best.field)} {value} (now {best.present}): {result}"
+        yield f"{explanation.field(best.field)} {_lever_value(best)} (now {best.present}): {result}"
 
 
 def _metric_way(thresholds: MetricThresholds, explanation: Explanation, direction: int) -> Iterator[str]:

@@ -15,6 +15,7 @@ from ocf.autoscaling.algorithm.metric_proposals import MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
+from ocf.autoscaling.explain.last_sync import MOST
 from ocf.autoscaling.explain.levers import Lever
 from ocf.autoscaling.explain.next_syncs import HoldRelease
 from ocf.autoscaling.explain.selected_pods import odd_pods
@@ -146,16 +147,16 @@ def _bound(explanation: Explanation) -> dict[str, Any]:
         "desired": trace.desired,
         "rescale": decision.rescale,
         "decidedBy": str(trace.decided_by),
-        "stabilization": None if trace.stabilization is None else _stabilization(trace.stabilization),
+        "stabilization": None if trace.stabilization is None else _stabilization(trace.stabilization, explanation),
         "hold": None
         if hold is None
         else {
-            "replicas": hold.recommendation.replicas,
+            "replicas": _count(hold.recommendation.replicas, explanation),
             "at": instant(hold.recommendation.at),
             "until": instant(hold.until),
             "known": not explanation.is_assumed(hold.recommendation.at),
         },
-        "limit": None if trace.limit is None else _limit(trace.limit),
+        "limit": None if trace.limit is None else _limit(trace.limit, explanation),
         "raisedFromZero": trace.raised_to_minimum,
         "policies": {
             "up": _allowances(explanation.scale_up_allowances),
@@ -186,24 +187,29 @@ def _lever(lever: Lever, explanation: Explanation) -> dict[str, Any]:
         "changeField": explanation.field(lever.field),
         "present": lever.present,
         "value": lever.value,
-        "side": _SIDES[lever.side],
+        "side": _SIDES[0 if lever.is_last else lever.side],
         "replicas": lever.replicas,
     }
 
 
-def _stabilization(step: Stabilization) -> dict[str, Any]:
+def _count(count: int | None, explanation: Explanation) -> int | None:
+    """Return a number of replicas; None for one that stands for any larger number, as of an assumed history."""
+    return None if explanation.range is not None and count is not None and count >= MOST else count
+
+
+def _stabilization(step: Stabilization, explanation: Explanation) -> dict[str, Any]:
     return {
         "wanted": step.wanted,
-        "replicas": step.replicas,
-        "lowest": step.lowest,
-        "highest": step.highest,
+        "replicas": _count(step.replicas, explanation),
+        "lowest": _count(step.lowest, explanation),
+        "highest": _count(step.highest, explanation),
         "rule": None if step.rule is None else str(step.rule),
     }
 
 
-def _limit(step: Limit) -> dict[str, Any]:
+def _limit(step: Limit, explanation: Explanation) -> dict[str, Any]:
     return {
-        "wanted": step.wanted,
+        "wanted": _count(step.wanted, explanation),
         "replicas": step.replicas,
         "bound": step.bound,
         "rate": step.rate,
@@ -238,7 +244,7 @@ def _history(explanation: Explanation) -> dict[str, Any]:
     first = window_start(explanation.decision.trace.now, longest)
 
     def entry(replicas: int, at: datetime) -> dict[str, Any]:
-        return {"replicas": replicas, "at": instant(at)}
+        return {"replicas": _count(replicas, explanation), "at": instant(at)}
 
     def events(found: Iterable[ScaleEvent]) -> list[dict[str, Any]]:
         # Assumed changes are shown only where a policy counts them.

@@ -64,6 +64,9 @@ def _why_so_many(explanation: Explanation, surroundings: Surroundings) -> str:
     if trace.current == trace.minimum:
         return f"{replica_count(trace.current)} are minReplicas." if trace.current != 1 else "1 replica is minReplicas."
     rollout = _rollout(surroundings)
+    least = explanation.decision.trace
+    if least.desired < trace.current <= trace.desired:
+        return f"Perhaps they become {least.desired} at the next sync: {cause_of(explanation)}.{rollout}"
     if trace.desired < trace.current:
         return f"They become {trace.desired} at the next sync: {cause_of(most)}.{rollout}"
     return f"{replica_count(trace.desired)} next: {cause_of(most)}.{rollout}"
@@ -76,6 +79,10 @@ def _why_so_few(explanation: Explanation, surroundings: Surroundings) -> str:
     found = trace.combination
     if trace.desired > trace.current:
         return f"More come with the next sync: {trace.desired}.{_rollout(surroundings)}"
+    most = explanation.most
+    if most is not None and most.decision.desired > trace.current:
+        count = most.decision.desired
+        return f"More may come with the next sync, up to {count}: {cause_of(most)}.{_rollout(surroundings)}"
     if found is None or found.replicas is None or found.replicas > trace.current:
         return f"{replica_count(trace.desired)} next: {cause_of(explanation)}."
     wants = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling import default
+from ocf.autoscaling import FeatureGates, default
 from ocf.autoscaling.algorithm import (
     Decision,
     History,
@@ -227,6 +227,53 @@ def test_pods_that_are_named_change_the_proposal_by_what_is_said(incident: Incid
             proposal = decide(rest, incident.history, now=NOON).trace.combination
             assert proposal is not None
             assert proposal.replicas == each.without
+
+
+@pytest.mark.parametrize(
+    ("replicas", "observed", "expected"),
+    [
+        pytest.param(
+            5, 6, ("a rollout is in progress", "1 more than the replicas (web-7d4f-running-true-2)"), id="a-rollout"
+        ),
+        pytest.param(
+            3, 3, ("3 of the 6 pods that the selector matches belong to ReplicaSet web-7d4f", "deleted"), id="orphans"
+        ),
+    ],
+)
+def test_pods_of_a_rollout_and_those_of_a_deleted_replica_set_are_told_apart(
+    replicas: int, observed: int, expected: tuple[str, ...]
+) -> None:
+    found = (*pods(3), *pods(3, "ReplicaSet/web-9a1c", age=400, since=390))
+    scale = Scale(replicas, observed, "app=web")
+    incident = Incident("", spec(1, 40, cpu(50)), scale, found, [measured(found, 900)], steady(replicas), ())
+    first, *_ = next(iter(render(explained(incident)))).lines
+    assert [each for each in expected if each not in first] == [], first
+
+
+JUST: Final = History((Recommendation(3, NOON),))
+WEB_WITH_GATE: Final = Settings(features=FeatureGates()._replace(scale_to_zero=True))
+
+
+@pytest.mark.parametrize(
+    ("limits", "history", "settings", "expected"),
+    [
+        pytest.param(
+            spec(2, 9, external("10")), JUST, Settings(), "stabilizationWindowSeconds 0 (now 300)", id="window"
+        ),
+        pytest.param(spec(2, 9, external("100")), History(()), Settings(), "spec.minReplicas 1 (now 2)", id="minimum"),
+        pytest.param(
+            spec(2, 9, external("100")), History(()), WEB_WITH_GATE, "spec.minReplicas 1 or less (now 2)", id="gate"
+        ),
+    ],
+)
+def test_no_value_beyond_the_last_one_is_offered(
+    limits: Manifest, history: History, settings: Settings, expected: str
+) -> None:
+    """A window cannot be shorter than 0 s, and without the gate no minimum is below 1."""
+    replicas = 2 + (history is JUST)
+    incident = Incident("", limits, Scale(replicas, replicas, "app=web"), tuple(pods(replicas)), [[5_000]], history, ())
+    explanation = explain(incident.snapshot(), history, settings=settings, now=NOON)
+    assert expected in " ".join(next(iter(render(explanation))).lines)
 
 
 @st.composite

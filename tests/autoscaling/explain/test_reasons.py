@@ -83,6 +83,20 @@ YOUNG: Final = pod("d", ready="False", started=NOON - timedelta(seconds=20))
 
 
 @pytest.mark.parametrize(
+    ("unmeasured", "target", "expected"),
+    [
+        pytest.param(1, 50, "1 pod without a sample (c) counts as using all of its requests", id="one"),
+        pytest.param(2, 50, "2 pods without a sample (b, c) count as using all of their requests", id="two"),
+        pytest.param(1, 120, "1 pod without a sample (c) counts as using 120% of its requests", id="high-target"),
+    ],
+)
+def test_what_unmeasured_pods_are_assumed_to_use_is_said(unmeasured: int, target: int, expected: str) -> None:
+    metric = Metric("Resource", "cpu", MetricTarget("Utilization", utilization=target))
+    names = [each.name for each in OLD][: len(OLD) - unmeasured]
+    assert expected in reason((metric, samples(1, *names)), pods=OLD)
+
+
+@pytest.mark.parametrize(
     ("pods", "values", "expected"),
     [
         pytest.param(

@@ -98,6 +98,7 @@ def test_a_number_that_is_not_known_is_not_written_as_the_largest_one(
     charts = [line for window in windows for line in (*render_text(window), standalone_svg(window, "web"))]
     page = "\n".join([*rendered(explanation), *charts])
     assert str(2**31 - 1) not in page
+    assert str(2**31 - 1) not in json.dumps(to_json(explanation))
     assert [each for each in expected if each not in page] == []
 
 

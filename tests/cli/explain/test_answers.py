@@ -8,8 +8,9 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 
-from ocf.autoscaling.algorithm import Autoscaler, Scale, Snapshot
-from ocf.autoscaling.explain import explain
+from ocf.autoscaling.algorithm import Autoscaler, Metric, MetricTarget, Scale, Snapshot, Status
+from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.autoscaling.explain import KnownHistory, explain, explain_unknown
 from ocf.cli.app import app
 from ocf.cli.explain.answers import answers
 from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings, Unread
@@ -301,6 +302,29 @@ def test_what_depends_on_objects_that_were_not_read_is_not_known(kind: str, ques
         each.key: each.text for each in answers(explanation, Surroundings(unread=(Unread(kind, "", "forbidden"),)))
     }
     assert expected in found[question]
+
+
+@pytest.mark.parametrize(
+    ("total", "key", "expected"),
+    [
+        pytest.param(30_000, "whySoFew", "More may come with the next sync, up to 6: ", id="perhaps-more"),
+        pytest.param(10_000, "whySoMany", "Perhaps they become 1 at the next sync: ", id="perhaps-fewer"),
+    ],
+)
+def test_the_other_end_of_a_range_is_named(total: int, key: str, expected: str) -> None:
+    """Of the last sync only that is known that it wanted more than 3."""
+    conditions = (
+        HpaCondition("AbleToScale", "True", "SucceededGetScale", ""),
+        HpaCondition("ScalingLimited", "True", "ScaleUpLimit", ""),
+    )
+    status = Status(3, 3, None, (), conditions)
+    queue = Metric("External", "queue", MetricTarget("AverageValue", average=10_000))
+    web = Autoscaler(name="web", target="web", maximum=9, metrics=(queue,))
+    snapshot = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), metric_values=((total,),), status=status)
+    now = parse_time(NOON)
+    explanation = explain_unknown(snapshot, KnownHistory(status, now), now=now)
+    found = {each.key: each.text for each in answers(explanation, Surroundings())}
+    assert found[key].startswith(expected)
 
 
 def test_the_own_controller_is_not_another_writer() -> None:
