@@ -1,5 +1,6 @@
 """Text of one metric: its measurement, its target and its proposal."""
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -48,6 +49,8 @@ def _measured(metric: Metric, result: Calculation) -> str:
         return f"Measured {result.utilization}% of the requests: {usage} of {requests}, {measured} per pod."
     if result.usage is not None:
         return f"Measured {measured} per pod, {bounded_amount(result.usage, metric)} in total."
+    if not math.isfinite(result.ratio):
+        return "Not measured per replica, as the status of the target has no replicas."
     per_replica = metric.target.average is not None and metric.type in {"Object", "External"}
     return f"Measured {measured} {'per replica' if per_replica and metric.target.type != 'Value' else 'in total'}."
 

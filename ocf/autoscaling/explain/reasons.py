@@ -1,5 +1,6 @@
 """The cause of a decision as a clause for readers who do not know the algorithm: values, targets, fields and times."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -231,6 +232,9 @@ def measured_clause(metric: Metric, result: Calculation) -> str:
     if result.usage is not None:
         return f"{subject} is at {bounded_amount(result.measured, metric)} per pod, target {target_text(metric)}"
     per_pod = metric.target.average is not None and (metric.type != "Object" or metric.target.type == "AverageValue")
+    if not math.isfinite(result.ratio):
+        # The controller divides by status.replicas, and what a Go conversion makes of the result is no measurement.
+        return f"{subject} is compared per replica, but the target has none yet, target {target_text(metric)}"
     unit = " per replica" if per_pod else " in total"
     return f"{subject} is at {bounded_amount(result.measured, metric)}{unit}, target {target_text(metric)}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ from ocf.autoscaling.explain.reasons import measured_clause, odd_clause
 from ocf.autoscaling.explain.text import Section, cause_of
 from ocf.cli.explain.surroundings import Rescale, Surroundings
 
-__all__ = ["Answer", "answers", "answers_section"]
+__all__ = ["Answer", "answers", "answers_of", "answers_section", "unread_lines"]
 
 _KEPT: Final = (Rule.FILLED_WITHIN_TOLERANCE, Rule.FILLED_TURNED_RATIO, Rule.FILLED_TURNED_COUNT)
 """The rules by which pods without a sample that counts keep the replicas."""
@@ -51,9 +51,20 @@ def answers(explanation: Explanation, surroundings: Surroundings) -> Iterator[An
 def answers_section(explanation: Explanation, surroundings: Surroundings) -> Section:
     """Return the answers as a section of the page."""
     lines = [f"{each.question} {each.text}" for each in answers(explanation, surroundings)]
-    return Section(
-        _TITLE, (*lines, *(f"Not read, so that answers may be incomplete: {each}" for each in surroundings.unread))
-    )
+    return Section(_TITLE, (*lines, *unread_lines(surroundings)))
+
+
+def answers_of(explanation: Explanation, surroundings: Surroundings, keys: Collection[str]) -> Iterator[str]:
+    """Yield some questions with their answers."""
+    for each in answers(explanation, surroundings):
+        if each.key in keys:
+            yield f"{each.question} {each.text}"
+
+
+def unread_lines(surroundings: Surroundings) -> Iterator[str]:
+    """Yield a line for each object, or kind, that could not be read."""
+    for each in surroundings.unread:
+        yield f"Not read, so that answers may be incomplete: {each}"
 
 
 def _why_so_many(explanation: Explanation, surroundings: Surroundings) -> str:

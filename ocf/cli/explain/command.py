@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -149,6 +149,8 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         observed = None
     else:
         found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings, own_kind=own_kind)
+        if observed.forbidden:
+            _show_partly(observed, output)
         around = observed.surroundings
     if around is not None:
         found = found.among(owner=around.owner, written_by=around.written_by)
@@ -291,6 +293,16 @@ def _of_cluster(  # noqa: PLR0917 (the options of the command line)
     return explanation, found
 
 
+def _show_partly(observed: Observed, output: ExplainOutput) -> None:
+    """Show what is known without the inputs of a sync, and fail."""
+    from ocf.cli.explain.partial_page import partial_page
+    from ocf.cli.explain.watch import InputsForbiddenError
+
+    if output is ExplainOutput.TEXT:
+        _show_sections(partial_page(observed))
+    raise InputsForbiddenError(observed.snapshot, observed.forbidden)
+
+
 def _to_json(found: Explanation, observed: Observed | None, around: Surroundings | None) -> dict[str, Any]:
     from ocf.autoscaling.explain import to_json
     from ocf.cli.explain.answers import answers
@@ -319,19 +331,24 @@ def _show(found: Explanation, seen: Sequence[Section]) -> None:
 
     first, *rest = render(found)
     width, unicode = _terminal()
-    for section in (first, *seen, *rest):
-        if section is not first:
+    _show_sections((first, *seen, *rest))
+    for title, window in bounded_timelines(found):
+        echo()
+        echo(title, bold=True)
+        for line in render_text(window, width=width - len(_INDENT), unicode=unicode):
+            echo(f"{_INDENT}{line}")
+
+
+def _show_sections(sections: Iterable[Section]) -> None:
+    width, _ = _terminal()
+    for position, section in enumerate(sections):
+        if position:
             echo()
         for part in _wrap(section.title, width, indent=""):
             echo(part, bold=True)
         for line in section.lines:
             for part in _wrap(line, width):
                 echo(part)
-    for title, window in bounded_timelines(found):
-        echo()
-        echo(title, bold=True)
-        for line in render_text(window, width=width - len(_INDENT), unicode=unicode):
-            echo(f"{_INDENT}{line}")
 
 
 def _terminal() -> tuple[int, bool]:

@@ -16,15 +16,19 @@ from ocf.autoscaling.targets.targets import scale_target_key
 from ocf.cli.autoscaler_clients import context_namespace, open_clients
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.surroundings import SCALED_OBJECT, Surroundings, Unread, surroundings_of
-from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
-from ocf.cluster import ListOptions
+from ocf.cli.explain.watch import InputsForbiddenError, ObservedAutoscaler, collect_history
+from ocf.cluster import Cluster, ListOptions
+from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import override_settings
-from ocf.controllers.hpa.snapshot import SnapshotReader
+from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader
+from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
 from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
-from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
+from ocf.controllers.metrics_client import RESTMapper
+from ocf.errors import ApiError, ConfigError, ForbiddenError, ManifestError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
 
@@ -37,7 +41,11 @@ _WITH_REPLICA_SETS: Final = frozenset({"Deployment", "Rollout"})
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observed autoscaler."""
+    """An observed autoscaler.
+
+    Args:
+        forbidden: Why inputs of a sync could not be read, with the missing rights.
+    """
 
     snapshot: Snapshot
     known: KnownHistory
@@ -45,6 +53,7 @@ class Observed:
     settings: Settings
     surroundings: Surroundings
     events: tuple[Manifest, ...] = ()
+    forbidden: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Render the last status and events of the autoscaler."""
@@ -96,15 +105,20 @@ async def observe(  # noqa: PLR0917 (the options of the command line)
     async with open_autoscaler(kubeconfig, context, key, settings) as autoscaler:
         live = await _get_autoscaler(autoscaler)
         settings = override_settings(settings, get_field(live, ("spec", "settings")))
-        scalers = await _note_other_selectors(autoscaler)
-        known, snapshot = await collect_history(autoscaler, watch or timedelta(), settings)
         reads = _Reads(autoscaler)
+        forbidden: tuple[str, ...] = ()
+        scalers = await _note_other_selectors(reads)
+        try:
+            known, snapshot = await collect_history(autoscaler, watch or timedelta(), settings)
+        except InputsForbiddenError as error:
+            snapshot, forbidden = error.snapshot, error.forbidden
+            known = KnownHistory(snapshot.status, autoscaler.clock.now())
         events = await _events(reads, live)
         surroundings = await _surroundings(reads, live, scalers, events)
         known = known._replace(
             created=creation_time(live), scaled_up=scaled_up(rescale_events(events), known.status.last_scale_time)
         )
-        return Observed(snapshot, known, autoscaler.clock.now(), settings, surroundings, events)
+        return Observed(snapshot, known, autoscaler.clock.now(), settings, surroundings, events, forbidden)
 
 
 @asynccontextmanager
@@ -114,12 +128,35 @@ async def open_autoscaler(
     """Connect to the cluster; a function of its own so that tests can replace it."""
     selectors = SelectorIndex()
     async with (
-        open_clients(kubeconfig, context) as (cluster, scales, metrics),
+        open_clients(kubeconfig, context) as (cluster, subresource, metrics),
         SnapshotReader(
-            cluster, metrics, scales=scales, selectors=selectors, settings=settings, max_age=timedelta()
+            cluster,
+            metrics,
+            scales=(scales := _Scales(cluster, subresource)),
+            selectors=selectors,
+            settings=settings,
+            max_age=timedelta(),
         ) as reader,
     ):
-        yield ObservedAutoscaler(cluster, reader, scales, key, SystemClock())
+        kinds = RESTMapper(cluster) if isinstance(cluster, ApiServerCluster) else None
+        yield ObservedAutoscaler(cluster, reader, scales, key, SystemClock(), kinds)
+
+
+class _Scales:
+    """Reads Scales through the subresource; without that right, derives those of built-in kinds from the workloads."""
+
+    def __init__(self, cluster: Cluster, subresource: ScaleGetter) -> None:
+        self._subresource, self._derived = subresource, DerivedScaleGetter(cluster, subresource)
+
+    async def scale(self, target: ObjectKey) -> Manifest:
+        """Return the Scale of a workload; as `ScaleGetter`."""
+        try:
+            return await self._subresource.scale(target)
+        except ForbiddenError as error:
+            try:
+                return await self._derived.scale(target)
+            except ApiError:
+                raise error from None
 
 
 async def _get_autoscaler(autoscaler: ObservedAutoscaler) -> Manifest:
@@ -128,29 +165,31 @@ async def _get_autoscaler(autoscaler: ObservedAutoscaler) -> Manifest:
     try:
         return await autoscaler.cluster.get(key)
     except NotFoundError as error:
-        found = await autoscaler.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
-        names = ", ".join(sorted(each["metadata"]["name"] for each in found.items)) or "none"
+        reads = _Reads(autoscaler)
+        found = await reads.list(key.api_version, key.kind)
+        names = ", ".join(sorted(each["metadata"]["name"] for each in found)) or "none"
+        names = f"not known ({reads.failures[0].problem})" if reads.failures else names
         raise ConfigError(f"{error.message}; autoscalers in namespace {key.namespace}: {names}") from error
 
 
-async def _note_other_selectors(autoscaler: ObservedAutoscaler) -> list[Manifest]:
+async def _note_other_selectors(reads: _Reads) -> list[Manifest]:
     """Record the selectors of the other autoscalers of the namespace, as a running controller does, and return all."""
-    key = autoscaler.key
-    found = await autoscaler.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
-    await asyncio.gather(
-        *(_note_selector(autoscaler, each) for each in found.items if each["metadata"]["name"] != key.name)
-    )
-    return list(found.items)
+    key = reads.autoscaler.key
+    found = await reads.list(key.api_version, key.kind)
+    await asyncio.gather(*(_note_selector(reads, each) for each in found if each["metadata"]["name"] != key.name))
+    return found
 
 
-async def _note_selector(autoscaler: ObservedAutoscaler, hpa: Manifest) -> None:
-    target = hpa["spec"]["scaleTargetRef"]
+async def _note_selector(reads: _Reads, hpa: Manifest) -> None:
+    autoscaler, target = reads.autoscaler, hpa["spec"]["scaleTargetRef"]
     key = ObjectKey(target.get("apiVersion", ""), target["kind"], target["name"], autoscaler.key.namespace)
     try:
         selector = Scale.of(await autoscaler.scales.scale(key)).selector
         autoscaler.reader.selectors.put(
             autoscaler.key.namespace, hpa["metadata"]["name"], LabelSelector.parse(selector)
         )
+    except ForbiddenError as error:
+        reads.failures.append(Unread("Scale", target["name"], error.message))
     except (ApiError, ManifestError):
         # An autoscaler without a readable selector matches no pods.
         return
@@ -181,9 +220,21 @@ class _Reads:
         except NotFoundError:
             return []
         except ApiError as error:
-            self.failures.append(Unread(kind, "", error.message))
+            # The API server asks for the right before it looks for the kind.
+            if not isinstance(error, ForbiddenError) or await self._is_served(api_version, kind):
+                self.failures.append(Unread(kind, "", error.message))
             return []
         return [{"apiVersion": api_version, "kind": kind, **each} for each in found.items]
+
+    async def _is_served(self, api_version: str, kind: str) -> bool:
+        kinds = self.autoscaler.kinds
+        try:
+            if kinds is not None:
+                await kinds.find(split_api_version(api_version)[0], kind)
+        except ApiError as error:
+            # Of a group that is not served, discovery finds nothing; any other error leaves it open.
+            return not isinstance(error, NotFoundError)
+        return True
 
 
 async def _surroundings(

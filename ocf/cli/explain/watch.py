@@ -19,13 +19,14 @@ from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.controllers.hpa.snapshot import SnapshotReader
 from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
+from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
 
-__all__ = ["ObservedAutoscaler", "collect_history"]
+__all__ = ["InputsForbiddenError", "ObservedAutoscaler", "collect_history"]
 
 _FORBIDDEN: Final = " is forbidden: "
 _RETRY: Final = timedelta(seconds=1)
@@ -33,13 +34,18 @@ _RETRY: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class ObservedAutoscaler:
-    """An autoscaler in a cluster, with everything that is needed to read it."""
+    """An autoscaler in a cluster, with everything that is needed to read it.
+
+    Args:
+        kinds: Finds the resource of a kind; None if every kind that is asked for is served.
+    """
 
     cluster: Cluster
     reader: SnapshotReader
     scales: ScaleGetter
     key: ObjectKey
     clock: Clock
+    kinds: RESTMapper | None = None
 
     async def read(self, settings: Settings | None = None) -> Snapshot:
         """Return the snapshot that a sync would use now.
@@ -52,16 +58,29 @@ class ObservedAutoscaler:
         return _require_permission((await self.reader.observe(hpa, settings=settings)).snapshot)
 
 
+class InputsForbiddenError(ForbiddenError):
+    """The right to read an input of a sync is missing.
+
+    Args:
+        snapshot: The snapshot, without these inputs.
+        forbidden: The messages of the API server, each with the verb and the resource.
+    """
+
+    def __init__(self, snapshot: Snapshot, forbidden: tuple[str, ...]) -> None:
+        message = f"explain needs the read permissions of the controller: {'; '.join(forbidden)}"
+        super().__init__(message, code=403, reason="Forbidden")
+        self.snapshot, self.forbidden = snapshot, forbidden
+
+
 def _require_permission(snapshot: Snapshot) -> Snapshot:
     """Raise if a read is forbidden.
 
     The controller has the permission, so its decision would be different from what we could explain.
     """
     failures = [each.message for each in (snapshot.scale, *snapshot.metric_values) if isinstance(each, Unavailable)]
-    forbidden = next((each for each in failures if _FORBIDDEN in each), None)
-    if forbidden is not None:
-        message = f"explain needs the read permissions of the controller: {forbidden}"
-        raise ForbiddenError(message, code=403, reason="Forbidden")
+    forbidden = tuple(dict.fromkeys(each for each in failures if _FORBIDDEN in each))
+    if forbidden:
+        raise InputsForbiddenError(snapshot, forbidden)
     return snapshot
 
 

@@ -20,6 +20,7 @@ from ocf.autoscaling.algorithm import (
     decide,
 )
 from ocf.autoscaling.algorithm.snapshot import MetricValues
+from ocf.autoscaling.explain import explain, render
 from ocf.autoscaling.explain.reasons import reason_of
 from tests.autoscaling.explain.values import NOON, QUEUE
 
@@ -70,6 +71,16 @@ def samples(value: int, *names: str) -> dict[str, Sample]:
 )
 def test_a_failed_metric_is_named(measured: list[tuple[Metric, MetricValues]], expected: str) -> None:
     assert reason(*measured) == expected
+
+
+def test_before_there_are_replicas_no_value_per_replica_is_written() -> None:
+    """The controller divides by `status.replicas`, which is 0 just after a target is created."""
+    web = Autoscaler(name="web", minimum=1, maximum=10, metrics=(QUEUE,))
+    snapshot = Snapshot(autoscaler=web, scale=Scale(3, 0, "app=web"), metric_values=((45_000,),))
+    explanation = explain(snapshot, now=NOON)
+    text = " ".join(line for section in render(explanation) for line in section.lines)
+    assert "queue is compared per replica, but the target has none yet, target 1 per pod" in text
+    assert "9223372036854775808" not in text
 
 
 def test_without_a_selector_the_pods_are_not_known() -> None:

@@ -25,7 +25,7 @@ from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.request_log import Request
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
-from ocf.controllers.hpa.snapshot import SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.hpa.snapshot import SnapshotReader, SubresourceScaleGetter, observer
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_time
@@ -289,9 +289,95 @@ def test_a_forbidden_read_is_an_error_of_the_command(shop: Shop, monkeypatch: py
 
     del shop
     monkeypatch.setattr(SubresourceScaleGetter, "scale", scale)
-    answer = explain("web", "-n", "shop")
     problem = f"error: explain needs the read permissions of the controller: {message}\n"
+    answer = explain("web", "-n", "shop", "--output", "json")
     assert (answer.exit_code, answer.stdout, answer.stderr) == (2, "", problem)
+    answer = explain("web", "-n", "shop")
+    assert (answer.exit_code, answer.stderr) == (2, problem)
+    assert message in " ".join(answer.stdout.split())
+
+
+CONDITIONS: Final = {
+    "AbleToScale": ("True", "ReadyForNewScale", "recommended size matches current size"),
+    "ScalingActive": ("True", "ValidMetricFound", "the HPA was able to successfully calculate a replica count"),
+    "ScalingLimited": ("False", "DesiredWithinRange", "the desired count is within the acceptable range"),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "desired", "expected"),
+    [
+        pytest.param({}, 3, "At the last sync nothing held back what the metrics wanted", id="in-balance"),
+        pytest.param({}, 5, "At the last sync it scaled from 3 to 5", id="scaled"),
+        pytest.param(
+            {"ScalingLimited": ("True", "TooManyReplicas", "")},
+            9,
+            "At the last sync maxReplicas is 9, and more were wanted",
+            id="the-maximum",
+        ),
+        pytest.param(
+            {"AbleToScale": ("True", "ScaleDownStabilized", "")},
+            3,
+            "At the last sync a higher recommendation in the scale-down window held the replicas",
+            id="held",
+        ),
+        pytest.param(
+            {"ScalingActive": ("False", "FailedGetExternalMetric", "no metrics")},
+            3,
+            "The last sync could not decide: no metrics [FailedGetExternalMetric]",
+            id="failed",
+        ),
+        pytest.param(None, 3, "No controller has synced this autoscaler yet", id="never-synced"),
+    ],
+)
+def test_without_the_inputs_the_page_begins_with_the_cause_that_was_last_reported(
+    shop: Shop,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, tuple[str, str, str]] | None,
+    desired: int,
+    expected: str,
+) -> None:
+    async def values(*_: object) -> None:
+        raise ForbiddenError('pods is forbidden: User "jane" cannot list resource "pods"', code=403, reason="Forbidden")
+
+    monkeypatch.setattr(observer, "list_pods", values)
+    if changed is not None:
+        names = ("status", "reason", "message")
+        found = [
+            {"type": kind, **dict(zip(names, each, strict=True)), "lastTransitionTime": format_time(NOON)}
+            for kind, each in (CONDITIONS | changed).items()
+        ]
+        current = {"metric": {"name": "queue"}, "current": {"averageValue": "15"}}
+        metrics = [{"type": "External", "external": current}]
+        status = {"currentReplicas": 3, "desiredReplicas": desired, "conditions": found, "currentMetrics": metrics}
+        asyncio.run(shop.status(status))
+    answer = explain("web", "-n", "shop")
+    text = " ".join(answer.stdout.split())
+    assert answer.exit_code == 2
+    assert text.index(expected) < text.index('cannot list resource "pods"') < text.index("Who else writes?")
+    if changed is not None and "ScalingActive" not in changed:
+        assert "queue was at 15 per pod, target 10 per pod" in text
+
+
+def test_other_autoscalers_that_cannot_be_listed_are_not_known(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Limited(InterceptingCluster):
+        async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+            if request.kind == WEB.kind and request.verb == "list":
+                raise ForbiddenError("no right to list", code=403, reason="Forbidden")
+            return await send()
+
+    whole = shop.autoscaler
+
+    def limited(key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
+        found = whole(key, settings)
+        return replace(found, cluster=Limited(found.cluster))
+
+    monkeypatch.setattr(shop, "autoscaler", limited)
+    text = " ".join(shown("web", "-n", "shop").split())
+    assert "Not known, as not everything could be read: which other autoscalers scale it." in text
+    assert "no other autoscaler scales it" not in text
+    missing = explain("api", "-n", "shop")
+    assert "autoscalers in namespace shop: not known (no right to list)" in missing.stderr
 
 
 def test_an_autoscaler_that_does_not_exist(shop: Shop) -> None:

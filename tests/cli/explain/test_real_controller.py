@@ -11,6 +11,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from ocf.cli.explain.role import role
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName
@@ -129,6 +131,66 @@ def every_api() -> list[Manifest]:
         {"type": "Object", "object": {"metric": {"name": "hits"}, "describedObject": described, "target": one}},
         {"type": "External", "external": {"metric": {"name": "queue"}, "target": one}},
     ]
+
+
+def rule(group: str, resource: str, *verbs: str) -> Manifest:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+OWN: Final = [rule("autoscaling", "horizontalpodautoscalers", "get"), rule("apps", "deployments", "get")]
+INPUTS: Final = [*OWN, rule("", "pods", "list"), rule("external.metrics.k8s.io", "*", "list")]
+AROUND: Final = [rule("autoscaling", "horizontalpodautoscalers", "list"), rule("", "events", "list")]
+
+
+@pytest.mark.parametrize(
+    ("rules", "status", "missing"),
+    [
+        pytest.param(OWN, 2, ['cannot list resource "pods"'], id="the-autoscaler-and-its-target"),
+        pytest.param(OWN[:1], 2, ['cannot get resource "deployments/scale"'], id="only-the-autoscaler"),
+        pytest.param([*OWN, INPUTS[2]], 2, ['cannot list resource "queue"'], id="no-metrics"),
+        pytest.param(
+            INPUTS,
+            0,
+            [f'cannot list resource "{each}"' for each in ("events", "replicasets", "horizontalpodautoscalers")],
+            id="no-surroundings",
+        ),
+        pytest.param([*INPUTS, *AROUND], 0, ['cannot list resource "replicasets"'], id="no-replica-sets"),
+    ],
+)
+async def test_with_few_rights_there_is_a_page_that_names_those_that_are_missing(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, rules: list[Manifest], status: int, missing: list[str]
+) -> None:
+    """The right to list a kind that is not served is not missed, although the API server asks for it first."""
+    home, user = envtest.namespace, f"few-of-{envtest.namespace}"
+    group = "rbac.authorization.k8s.io"
+    metadata = {"name": "few", "namespace": home}
+    granted = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "few"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    for each in (granted, binding, deployment(home), hpa(home)):
+        await envtest_cluster.create(each, field_manager="user")
+    kubeconfig = await asyncio.to_thread(envtest.plane.kubeconfig_for, user, namespace=home)
+    async with MetricsStub(envtest.plane) as stub:
+        stub.metrics.set_external(home, "queue", "45")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "from ocf.cli import main; main()", "explain", "web", "-n", home),
+            *("--kubeconfig", str(kubeconfig)),
+            stdout=PIPE,
+        )
+        answer, _ = await process.communicate()
+    page = " ".join(answer.decode().split())
+    assert process.returncode == status
+    assert [each for each in missing if each not in page] == [], page
+    first = "No controller has synced this autoscaler yet" if status else "5 replicas next"
+    assert page.partition("UTC ")[2].startswith(first)
+    # Whether others write is not claimed where it could not be looked up, and known where it could.
+    assert ("which other autoscalers scale it" in page) == (AROUND[0] not in rules)
+    assert "scaledobjects" not in page
 
 
 async def test_the_rights_of_the_role_are_enough(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
