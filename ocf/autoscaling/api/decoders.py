@@ -259,6 +259,7 @@ _MANAGED: Final = struct(
     subresource=text,
 )
 METADATA: Final = struct(**dict(_fields_of_metadata()))
+"""The reader of `metadata` of any object."""
 REFERENCE: Final = struct(
     {"namespace": "remove it: the object is always in the namespace of the HorizontalPodAutoscaler"},
     kind=text,
@@ -266,4 +267,3 @@ REFERENCE: Final = struct(
     apiVersion=text,
 )
 """The reader of a scale target and of a described object, which have the same fields in all versions."""
-"""The reader of `metadata` of any object."""
