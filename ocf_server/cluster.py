@@ -314,7 +314,7 @@ class EmbeddedCluster:
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
         found = await self._page(api_version, kind, options)
-        page = found.owned(controller=options.controller, owner=options.owner)
+        page = found.selected_by(options)
         resource = self._registry.resource(api_version, kind)
         items: list[Manifest] = []
         for stored in page.items:

@@ -6,6 +6,7 @@ inside the process, and `ocf.cluster.cache` is a cache in front of either.
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.impersonation import ServiceAccount
+from ocf.cluster.indexes import Index
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.protocol import (
     Cluster,
@@ -26,6 +27,7 @@ __all__ = [
     "ApplyCache",
     "Cluster",
     "DeleteOptions",
+    "Index",
     "InterceptingCluster",
     "ListOptions",
     "ObjectList",

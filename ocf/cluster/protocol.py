@@ -7,13 +7,14 @@ it is given, and what it returns belongs to the caller.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
+from ocf.cluster.indexes import IndexKey
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import controller_of, owner_uids
 
@@ -115,6 +116,7 @@ class ListOptions:
             selector of the API server can select them: a cache has an index of them, and any other cluster lists what
             the other options select. A page may have fewer objects than `limit` then, or none.
         owner: As `controller`, for objects that refer to this uid in any owner reference.
+        index: As `controller`, for objects that have this key in an index of the author's, `Index.at`; None for all.
         metadata_only: Whether `metadata` suffices. A cache may hold no more of an object; any other cluster returns it
             as a whole.
         limit: The maximum number of objects in the page; 0 requests one page with all objects.
@@ -127,6 +129,7 @@ class ListOptions:
     field_selector: str = ""
     controller: str = ""
     owner: str = ""
+    index: IndexKey | None = None
     metadata_only: bool = False
     limit: int = 0
     continue_token: str = ""
@@ -213,31 +216,35 @@ class ObjectList:
     continue_token: str = ""
     remaining_item_count: int | None = None
 
-    def owned(self, *, controller: str = "", owner: str = "") -> ObjectList:
-        """Return the page with only the objects that `ListOptions` with the same owners selects.
+    def selected_by(self, options: ListOptions) -> ObjectList:
+        """Return the page with only the objects that no selector of the API server can select.
 
         Args:
-            controller: The uid of the controller; empty for any.
-            owner: The uid of an owner, who may be the controller; empty for any.
+            options: Their controller, their owner, and their key in an index.
 
         Example:
             >>> shop = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": "1"}
             >>> controlled = {"metadata": {"name": "a", "ownerReferences": [shop | {"controller": True}]}}
             >>> owned = {"metadata": {"name": "b", "ownerReferences": [shop]}}
             >>> page = ObjectList((controlled, owned, {"metadata": {"name": "c"}}), "7")
-            >>> for found in (page.owned(controller="1"), page.owned(owner="1")):
-            ...     print([live["metadata"]["name"] for live in found.items])
+            >>> for options in (ListOptions(controller="1"), ListOptions(owner="1")):
+            ...     print([live["metadata"]["name"] for live in page.selected_by(options).items])
             ['a']
             ['a', 'b']
         """
-        items = self.items
+        controller, owner, index = options.controller, options.owner, options.index
+        if not (controller or owner or index):
+            return self
+        items: Iterable[Manifest] = self.items
         if controller:
-            found = ((live, controller_of(live)) for live in items)
-            items = tuple(live for live, reference in found if reference is not None and reference.uid == controller)
+            references = ((live, controller_of(live)) for live in items)
+            items = [live for live, found in references if found is not None and found.uid == controller]
         if owner:
-            items = tuple(live for live in items if owner in owner_uids(live))
+            items = [live for live in items if owner in owner_uids(live)]
+        if index is not None:
+            items = [live for live in items if index.selects(live)]
         # The number of objects that remain is that of all of them.
-        return replace(self, items=items, remaining_item_count=None) if controller or owner else self
+        return replace(self, items=tuple(items), remaining_item_count=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,9 +97,10 @@ class Children:
                 f"{owner.key} is in a namespace, so it controls no {api_version} {kind}, which is cluster-scoped: list "
                 "them with context.cluster.list"
             )
-        found = await self._cluster.list(api_version, kind, ListOptions(namespace=home, controller=owner.uid))
+        options = ListOptions(namespace=home, controller=owner.uid)
+        found = await self._cluster.list(api_version, kind, options)
         # A cluster of the user's own may not know the option.
-        return tuple(live for live in found.owned(controller=owner.uid).items if not self._other_operator(live))
+        return tuple(live for live in found.selected_by(options).items if not self._other_operator(live))
 
     async def delete(
         self,

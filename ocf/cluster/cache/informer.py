@@ -232,12 +232,16 @@ class Informer:
         """Return the objects of a namespace (empty for all) that a filter selects; stale ones are read first.
 
         Args:
-            options: The namespace, the owners, and whether metadata suffices.
+            options: The namespace, the owners, a key of an index, and whether metadata suffices.
 
         Returns:
             The objects; None if the content of one is not held, which it is from the next list on.
         """
         namespace, owner = options.namespace, options.controller or options.owner
+        if options.index is not None and self.store.may_lack_content:
+            self.store.ask_for_all()
+            self.relist_if_due()
+            return None
         read = {name: await self.read(name) for name in self.store.stale(namespace)}
         found = {
             name: manifest
@@ -250,7 +254,13 @@ class Informer:
         # list with sorting and unpacking all labels, 0.35 ms now.
         candidates = [
             (name, entry)
-            for name, entry in (self.store.owned_by(owner) if owner else self.store.unordered())
+            for name, entry in (
+                self.store.indexed(options.index)
+                if options.index is not None
+                else self.store.owned_by(owner)
+                if owner
+                else self.store.unordered()
+            )
             if part in entry.packed_labels and namespace in ("", name[0])
         ]
         for number, (name, entry) in enumerate(candidates, start=1):
@@ -264,7 +274,7 @@ class Informer:
                 await asyncio.sleep(0)
         # A stale one is not in the index as it was read.
         page = ObjectList(tuple(found[name] for name in sorted(found)), version)
-        return page.owned(controller=options.controller, owner=options.owner)
+        return page.selected_by(options)
 
     def subscribe(self, namespace: str, on_served: OnServed | None = None) -> Subscription:
         """Add a subscription; the caller removes it with `unsubscribe`.

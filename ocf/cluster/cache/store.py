@@ -13,13 +13,14 @@ request was sent, or when an event goes back to an older version.
 The store does not wait, sends no requests and does not depend on time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, orphans_dependents, pack, unpack
 from ocf.cluster.cache.transform import NeedsContent, Reduction, metadata_of
+from ocf.cluster.indexes import Index, IndexKey
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.objects import Manifest
 from ocf.objects.resource_versions import is_newer, is_older, number_of
@@ -87,6 +88,7 @@ class Store:
         self._entries: dict[NamespacedName, CacheEntry] = {}
         self._owned: dict[str, set[NamespacedName]] = {}
         """The objects that refer to each owner, by its uid."""
+        self._indexes: dict[Index[Any], _KeysOfObjects] = {}
         self._absent: dict[NamespacedName, str] = {}
         """Versions at which objects did not exist; kept while an older state may still arrive."""
         self._stale_marks: dict[NamespacedName, _StaleMark] = {}
@@ -120,6 +122,20 @@ class Store:
         """Return the objects with an owner reference to a uid, in no particular order."""
         return [(name, self._entries[name]) for name in self._owned.get(uid, ())]
 
+    def indexed(self, where: IndexKey) -> list[tuple[NamespacedName, CacheEntry]]:
+        """Return the objects with a key of an index, in no particular order; its first use looks at all objects."""
+        table = self._indexes.get(where.index)
+        if table is None:
+            table = self._indexes[where.index] = _KeysOfObjects(where.index)
+            for name, entry in self._entries.items():
+                table.add(name, entry)
+        return [(name, self._entries[name]) for name in table.at(where.key)]
+
+    @property
+    def may_lack_content(self) -> bool:
+        """Whether only the metadata of some objects may be held."""
+        return self._needs_content is not None
+
     def lacks_content(self, name: NamespacedName) -> bool:
         """Return whether only the metadata of an object is held."""
         entry = self._entries.get(name)
@@ -148,6 +164,7 @@ class Store:
         self._entries.clear()
         self._asked.clear()
         self._owned.clear()
+        self._indexes.clear()
         self._absent.clear()
         self._stale_marks.clear()
 
@@ -377,17 +394,21 @@ class Store:
             self._changed(name)
 
     def _put(self, name: NamespacedName, entry: CacheEntry) -> None:
-        """Set the entry of an object, also in the index of owners."""
+        """Set the entry of an object, also in the indexes."""
         before = self._entries.get(name)
         if before is not None and before.owners != entry.owners:
             self._drop(name)
         self._entries[name] = entry
         for uid in entry.owners:
             self._owned.setdefault(uid, set()).add(name)
+        for table in self._indexes.values():
+            table.add(name, entry)
 
     def _drop(self, name: NamespacedName) -> CacheEntry:
-        """Remove the entry of an object that is known, also from the index of owners."""
+        """Remove the entry of an object that is known, also from the indexes."""
         entry = self._entries.pop(name)
+        for table in self._indexes.values():
+            table.remove(name)
         for uid in {*entry.owners}:
             names = self._owned[uid]
             names.discard(name)
@@ -415,6 +436,32 @@ class Store:
             self._absent = {
                 name: at for name, at in self._absent.items() if name in self._in_flight or is_older(self.version, at)
             }
+
+
+class _KeysOfObjects:
+    """The objects of one index by their keys."""
+
+    def __init__(self, index: Index[Any]) -> None:
+        self._index = index
+        self._names: dict[Hashable, set[NamespacedName]] = {}
+        self._keys: dict[NamespacedName, frozenset[Hashable]] = {}
+
+    def at(self, key: Hashable) -> Iterable[NamespacedName]:
+        return self._names.get(key, ())
+
+    def add(self, name: NamespacedName, entry: CacheEntry) -> None:
+        """Set the keys of an object, in place of those of its last state."""
+        self.remove(name)
+        self._keys[name] = keys = self._index.keys_of(unpack(entry))
+        for key in keys:
+            self._names.setdefault(key, set()).add(name)
+
+    def remove(self, name: NamespacedName) -> None:
+        for key in self._keys.pop(name, ()):
+            names = self._names[key]
+            names.discard(name)
+            if not names:
+                del self._names[key]
 
 
 def _is_ending(entry: CacheEntry) -> bool:

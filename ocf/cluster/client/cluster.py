@@ -194,7 +194,7 @@ class ApiServerCluster:
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
         answer = await self._send(api_version, kind, None, lambda resource: requests.listing(resource, options))
-        return read_list(answer, api_version, kind).owned(controller=options.controller, owner=options.owner)
+        return read_list(answer, api_version, kind).selected_by(options)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report what happens to the objects of a kind.

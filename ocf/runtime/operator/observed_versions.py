@@ -16,14 +16,16 @@ and those that its lists select, whether they existed or not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.subscriptions import CacheChange
+from ocf.cluster.indexes import Index, IndexKey
 from ocf.cluster.packed import PackedList
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import ControllerReference, controller_of
@@ -35,7 +37,7 @@ _ABSENT: Final = ""
 _UNKNOWN: Final = "?"
 Followed: TypeAlias = tuple[str, str, str]
 """apiVersion, kind and namespace (empty for all) that are watched."""
-_Group: TypeAlias = tuple[str, str, str, tuple[str, ...]]
+_Group: TypeAlias = tuple[str, str, str, tuple[str, ...] | IndexKey]
 _NAME: Final = "metadata.name"
 # What a write of the owner may change without a reconcile that follows: what the API server derives, and what
 # controllers set to hold a deletion.
@@ -49,6 +51,7 @@ class ListScope(NamedTuple):
         namespace: Namespace; empty for all namespaces.
         selected: The selectors; None if only the API server can evaluate them, so that any object may be meant.
         controller: Uid of the controller of the objects; empty for any.
+        indexed: The key that they have in an index; None for any.
     """
 
     api_version: str
@@ -56,21 +59,37 @@ class ListScope(NamedTuple):
     namespace: str
     selected: ListFilter | None
     controller: str = ""
+    indexed: IndexKey | None = None
 
-    def covers(self, key: ObjectKey, labels: Mapping[str, str], controller: ControllerReference | None) -> bool:
-        """Return whether the list selects an object."""
+    def covers(
+        self,
+        key: ObjectKey,
+        labels: Mapping[str, str],
+        controller: ControllerReference | None,
+        content: Callable[[], Manifest],
+    ) -> bool:
+        """Return whether the list selects an object.
+
+        Args:
+            content: Returns the object.
+        """
         if (key.api_version, key.kind) != (self.api_version, self.kind) or self.namespace not in ("", key.namespace):
             return False
         if self.controller and (controller is None or controller.uid != self.controller):
             return False
-        return self.selected is None or self.selected.matches((key.namespace, key.name), labels)
+        if self.selected is not None and not self.selected.matches((key.namespace, key.name), labels):
+            return False
+        return self.indexed is None or self.indexed.selects(content())
 
     @property
     def group(self) -> _Group:
         """What all objects that the list selects have in common, so that a change need not be compared with each list.
 
-        Beside kind and namespace this is the name that it selects, or the first label of which it selects one value.
+        Beside kind and namespace this is the key of an index, the name that it selects, or the first label of which it
+        selects one value.
         """
+        if self.indexed is not None:
+            return self.api_version, self.kind, self.namespace, self.indexed
         common: tuple[str, ...] = ()
         if self.selected is not None:
             names = [(term.value,) for term in self.selected.terms if term.path == _NAME and term.operator == "="]
@@ -221,7 +240,7 @@ class ObservedVersions:
     def _is_listed(self, key: ObjectKey, live: Manifest) -> bool:
         """Return whether a list that selects an object was requested."""
         labels, controller = live["metadata"].get("labels") or {}, controller_of(live)
-        return any(scope.covers(key, labels, controller) for scope in self.lists)
+        return any(scope.covers(key, labels, controller, lambda: live) for scope in self.lists)
 
     def _is_foreign(self, key: ObjectKey, live: Manifest, known: str | None, manager: str) -> bool:
         """Return whether an object that was written is another one than was read, or exists although none was found."""
@@ -272,6 +291,8 @@ class ObservationIndex:
         self._dependents: dict[ObjectKey, set[ObjectKey]] = {}
         self._listing: dict[_Group, dict[ListScope, set[ObjectKey]]] = {}
         """The owners that have requested a list."""
+        self._indexes: dict[tuple[str, str], Counter[Index[Any]]] = {}
+        """How many lists use an index, by kind."""
         self._equal: dict[AbstractSet[Followed], AbstractSet[Followed]] = {}
         """What is followed because of an owner; most owners of an operator share one set."""
 
@@ -295,6 +316,8 @@ class ObservationIndex:
         observed.lists = [scope for scope in observed.lists if not scope.controller]
         for scope in observed.lists:
             self._listing.setdefault(scope.group, {}).setdefault(scope, set()).add(owner)
+            if scope.indexed is not None:
+                self._indexes.setdefault((scope.api_version, scope.kind), Counter())[scope.indexed.index] += 1
 
     def forget(self, owner: ObjectKey) -> None:
         """Drop the records of an owner."""
@@ -314,6 +337,11 @@ class ObservationIndex:
                 del lists[scope]
             if not lists:
                 del self._listing[group]
+            if scope.indexed is not None:
+                used = self._indexes[scope.api_version, scope.kind]
+                used[scope.indexed.index] -= 1
+                if not used[scope.indexed.index]:
+                    del used[scope.indexed.index]
 
     def has_seen(self, owner: ObjectKey, key: ObjectKey, version: str) -> bool:
         """Return whether the last reconcile of an owner has observed a version of an object."""
@@ -342,22 +370,26 @@ class ObservationIndex:
             states: The object before and after a change.
         """
         yield from self._dependents.get(key, ())
-        for group in _groups(key, states):
+        indexes = self._indexes.get((key.api_version, key.kind), ())
+        for group in _groups(key, states, indexes):
             for scope, owners in self._listing.get(group, {}).items():
                 if _are_covered([scope], key, states):
                     yield from owners
 
 
-def _groups(key: ObjectKey, states: Iterable[CacheEntry]) -> Iterator[_Group]:
+def _groups(key: ObjectKey, states: Iterable[CacheEntry], indexes: Collection[Index[Any]]) -> Iterator[_Group]:
     """Yield the groups of all lists that may select an object."""
     labels = dict.fromkeys(label for state in states for label in state.labels.items())
+    contents = [unpack(state) for state in states] if indexes else []
+    keys = dict.fromkeys(index.at(each) for index in indexes for live in contents for each in index.keys_of(live))
     for namespace in dict.fromkeys((key.namespace, "")):
-        for common in ((), (key.name,), *labels):
+        alike: tuple[tuple[str, ...] | IndexKey, ...] = ((), (key.name,), *labels, *keys)
+        for common in alike:
             yield key.api_version, key.kind, namespace, common
 
 
 def _are_covered(scopes: Iterable[ListScope], key: ObjectKey, states: Iterable[CacheEntry]) -> bool:
-    return any(scope.covers(key, state.labels, state.controller) for scope in scopes for state in states)
+    return any(scope.covers(key, state.labels, state.controller, state.unpack) for scope in scopes for state in states)
 
 
 def _version(live: Manifest | None) -> str:

@@ -99,7 +99,7 @@ class RecordingReads(InterceptingCluster):
     async def _listed(self, api_version: str, kind: str, options: ListOptions, sent: Awaitable[T]) -> T:
         """Wait for the answer to a list, and record what the list selects, whatever the answer is."""
         selected = ListFilter.parse(options.label_selector, options.field_selector)
-        scope = ListScope(api_version, kind, options.namespace, selected, options.controller)
+        scope = ListScope(api_version, kind, options.namespace, selected, options.controller, options.index)
         self._follow(api_version, kind, options.namespace)
         if scope not in self._observed.lists:
             self._observed.lists.append(scope)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.cluster import WatchEvent
+from ocf.cluster import Index, WatchEvent
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.store import Store
@@ -577,8 +577,9 @@ def owned(version: str, name: str, owners: list[str]) -> Manifest:
         max_size=30,
     )
 )
-def test_the_index_of_owners_has_what_a_scan_finds(steps: list[tuple[str, str, list[str]]]) -> None:
+def test_the_indexes_have_what_a_scan_finds(steps: list[tuple[str, str, list[str]]]) -> None:
     store, version = Store(None, lambda _: None), 10
+    by_number = Index[int](lambda live: [len(owner_uids(live))])
     fill(store, str(version))
     for step, name, owners in steps:
         version += 1
@@ -599,6 +600,8 @@ def test_the_index_of_owners_has_what_a_scan_finds(steps: list[tuple[str, str, l
                 else:
                     store.missed(snapshot, str(version))
                 store.end(snapshot)
+        scanned = {found for found in store.unordered() if len(owner_uids(unpack(found[1]))) == 1}
+        assert {*store.indexed(by_number.at(1))} == scanned
         for uid in ("owner-1", "owner-2", "owner-3"):
             scanned = {found for found in store.unordered() if uid in owner_uids(unpack(found[1]))}
             assert set(store.owned_by(uid)) == scanned

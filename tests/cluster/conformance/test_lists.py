@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster import ListOptions
+from ocf.cluster import Index, ListOptions
 
 if TYPE_CHECKING:
     from tests.cluster.conformance.conftest import Env
@@ -233,3 +233,15 @@ async def test_only_what_an_owner_owns(env: Env, option: str, selected: list[str
     assert found == selected
     assert await env.names("ConfigMap", **{option: uid}, label_selector="app=two") == ["two"]
     assert await env.names("ConfigMap", **{option: "nothing"}) == []
+
+
+async def test_only_what_has_a_key_in_an_index(env: Env) -> None:
+    await filled(env)
+    by_app = Index[str](lambda live: (live["metadata"].get("labels") or {}).get("app", ()))
+
+    async def names(key: str, **more: str) -> list[str]:
+        return await env.names("ConfigMap", index=by_app.at(key), **more)
+
+    assert await names("web") == ["a", "b"]
+    assert await names("web", label_selector="tier=back") == ["b"]
+    assert (await names(""), await names("none")) == (["d"], [])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ocf.cluster import (
     Cluster,
     DeleteOptions,
+    Index,
     InterceptingCluster,
     ListOptions,
     PatchOptions,
@@ -383,7 +384,9 @@ async def test_a_conflict_about_a_field_is_not_repeated() -> None:
 
 _SELECTORS: Final = ["", "app=web", "app==api", "app in (web)", "app in (web,api)", "app!=web", "app", "tier=a,app=web"]
 _FIELDS: Final = ["", "metadata.name=web", "metadata.name!=web", "metadata.namespace=town", "status.phase=Running"]
-_STATES: Final = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["web", "api", "a"]))
+_VALUES: Final = ["web", "api", "a"]
+_BY_VALUE: Final = Index[str](lambda live: live["metadata"]["labels"].values())
+_STATES: Final = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(_VALUES))
 
 
 @given(
@@ -408,13 +411,15 @@ def test_the_owners_that_a_change_affects_are_those_with_a_list_that_selects_it(
     entries = [pack(named_pod(name, labels)) for labels in states]
     for number, (kind, namespace, labels, fields) in enumerate(lists):
         owner = ObjectKey("example.com/v1", "Shop", f"shop-{number}", "town")
-        scope = ListScope("v1", kind, namespace, ListFilter.parse(labels, fields))
+        # Half of the lists also select by an index, whose keys are the values of the labels.
+        indexed = _BY_VALUE.at(_VALUES[number % len(_VALUES)]) if number % 2 else None
+        scope = ListScope("v1", kind, namespace, ListFilter.parse(labels, fields), indexed=indexed)
         observed = ObservedVersions(owner)
         observed.lists.append(scope)
         index.replace(observed)
         if number == forgotten:
             index.forget(owner)
-        elif any(scope.covers(key, entry.labels, entry.controller) for entry in entries):
+        elif any(scope.covers(key, entry.labels, entry.controller, entry.unpack) for entry in entries):
             expected.add(owner)
 
     assert set(index.dependents(key, entries)) == expected

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import ListOptions, Verb
+from ocf.cluster import Index, ListOptions, Verb
 from ocf.cluster.cache import CachedCluster, Projection
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, ObjectList
 from ocf.component import ReconcileContext
@@ -227,5 +227,36 @@ def test_a_kind_that_is_not_served_is_used_once_it_is(run_test: RunTest) -> None
             await env.create({**poster, "metadata": {"name": "late", "namespace": NAMESPACE}})
             await asyncio.sleep(60)
             assert found[-1] == ("late",)
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("restricted", [False, True])
+def test_a_change_triggers_the_owners_that_have_listed_its_key(run_test: RunTest, *, restricted: bool) -> None:
+    """The owner of the key before the change, and that of the key after it; no other one."""
+    by_text = Index[str](lambda live: [live["data"]["text"]])
+
+    async def test(env: Env) -> None:
+        found: dict[str, list[str]] = {}
+
+        async def before(owner: Shop, context: ReconcileContext) -> None:
+            name = owner.metadata.name
+            options = ListOptions(label_selector="note=yes", index=by_text.at(f"{name[-1]:0<4}"))
+            page = await context.cluster.list("v1", "Secret", options)
+            found[name] = [one["metadata"]["name"] for one in page.items]
+
+        env.before = before
+        options = {"namespaces": [NAMESPACE]} if restricted else {}
+        async with env.operating(options=options):
+            for name in ("shop-1", "shop-2", "shop-3"):
+                await env.create(shop(name))
+            await env.create(note("a", "1"))
+            await asyncio.sleep(60)
+            assert found == {"shop-1": ["a"], "shop-2": [], "shop-3": []}
+            env.passes.clear()
+            await env.edit(ObjectKey("v1", "Secret", "a", NAMESPACE), {"data": {"text": "2000"}})
+            await asyncio.sleep(60)
+            assert {name for name, _ in env.passes} == {"shop-1", "shop-2"}
+            assert found == {"shop-1": [], "shop-2": ["a"], "shop-3": []}
 
     run_test(test)
