@@ -104,12 +104,13 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
     gates = gates_of(kubernetes_version, feature_gate)
     selection = _selection(severity, disable, fail_on, lint=lint, one_cluster=one_cluster)
     stored = dict(_stored(update_from))
+    scope, failed = ValidationScope(), False
     if fix:
         from ocf.cli.validate.fixes import fix_files
 
-        for line in fix_files(files):
-            sys.stderr.write(f"fix: {printable(line)}\n")
-    scope, failed = ValidationScope(), False
+        for fixed in fix_files(files):
+            sys.stderr.write(f"fix: {printable(fixed.text)}\n")
+            failed = failed or not fixed.done
 
     def reports() -> Iterator[ValidationReport]:
         nonlocal failed

@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.autoscaling.api.betas import METRIC_LISTS, as_v2
 from ocf.autoscaling.api.kinds import HPA_KIND
 from ocf.cli.manifest_files import STDIN, documents_in, read_documents
 from ocf.cli.output_files import written_file
-from ocf.cli.validate.metric_edits import Edit, comments_in, source_edits
+from ocf.cli.validate.metric_edits import Edit, added_field, aliases_in, comments_in, source_edits
 from ocf.errors import ConfigError
 from ocf.objects.paths import get_field
 from ocf.objects.yaml_places import YamlNode, split_path
@@ -22,11 +22,25 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
-__all__ = ["fix_files"]
+__all__ = ["Fixed", "fix_files"]
+
+_TEMPLATE: Final = re.compile(r"""^[^\S\n]*apiVersion:[^\S\n]*["']?(autoscaling/v2beta[12])\b""", re.MULTILINE)
 
 
-def fix_files(paths: Iterable[str]) -> Iterator[str]:
-    """Edit the files in which an HPA is of a beta, or has metrics of one; yield a line for each.
+class Fixed(NamedTuple):
+    """What was done with a file.
+
+    Args:
+        text: A line for the user.
+        done: Whether all of its HPAs are of autoscaling/v2 now.
+    """
+
+    text: str
+    done: bool
+
+
+def fix_files(paths: Iterable[str]) -> Iterator[Fixed]:
+    """Edit the files in which an HPA is of a beta, or has metrics of one; yield what was done with each.
 
     A file is only written if it then holds what it should, and what it held otherwise; it is replaced at once. Of
     several names of a file, such as symbolic links, the first one counts.
@@ -47,17 +61,36 @@ def fix_files(paths: Iterable[str]) -> Iterator[str]:
         ]
         if old:
             places = ", ".join(f"{each.path or f'document {each.number}'}" for each in old)
-            fixed = _fix(Path(file), documents)
-            result = "written as autoscaling/v2" if fixed else "cannot be edited in place; write autoscaling/v2 by hand"
-            yield f"{file}: {places}: {result}"
+            problem = _fix(Path(file), documents, old)
+            result = f"cannot be edited in place{problem}; write autoscaling/v2 by hand"
+            yield Fixed(
+                f"{file}: {places}: {result if problem is not None else 'written as autoscaling/v2'}", problem is None
+            )
+        yield from (Fixed(f"{file}: {each}", done=False) for each in _templates(documents))
+
+
+def _templates(documents: Iterable[Document]) -> Iterator[str]:
+    """Yield the documents that cannot be read and have an API version of a beta."""
+    for document in documents:
+        found = _TEMPLATE.search(document.text) if document.manifest is None else None
+        if found is not None:
+            line = document.line + document.text.count("\n", 0, found.start(1))
+            yield (
+                f"document {document.number}: line {line}: {found[1]} in what is not YAML, such as a template, is not "
+                "edited; write autoscaling/v2 by hand"
+            )
 
 
 def _converted(manifest: Manifest) -> Manifest:
     return as_v2(manifest) if manifest.get("kind") == HPA_KIND else manifest
 
 
-def _fix(path: Path, documents: list[Document]) -> bool:
-    """Edit a file; return False if it would not hold what it should."""
+def _fix(path: Path, documents: list[Document], old: list[Document]) -> str | None:
+    """Edit a file; return why it would not hold what it should, None if it does.
+
+    Args:
+        old: The documents with an HPA of a beta.
+    """
     data = path.read_bytes()
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     if data.startswith(codecs.BOM_UTF8):
@@ -65,14 +98,20 @@ def _fix(path: Path, documents: list[Document]) -> bool:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        return False
+        return ": it is not UTF-8"
     for whole in (False, True):
         edited = _edited(text, documents, whole=whole).encode(encoding)
         if _holds(list(documents_in(str(path), edited)), documents):
             with written_file(path, "--fix") as temporary:
                 temporary.write_bytes(edited)
-            return True
-    return False
+            return None
+    names = (
+        f"{name} on line {document.line - 1 + line}"
+        for text, document in {each.text: each for each in old}.items()
+        for name, line in aliases_in(text).items()
+    )
+    shown = ", ".join(f"*{each}" for each in names)
+    return f" because of aliases: {shown}" if shown else ""
 
 
 def _edited(text: str, documents: list[Document], *, whole: bool) -> str:
@@ -134,3 +173,6 @@ def _edits(document: Document, manifest: Manifest, *, whole: bool) -> Iterator[E
                 if new[source] != old[source] and place.exact:
                     metric = found.descend((part, name, number)).node.start_mark.index
                     yield from source_edits(document.text, place.node, metric, (old[source], new[source]), whole=whole)
+    spec, behavior = found.child("spec"), get_field(wanted, ("spec", "behavior"))
+    if spec is not None and spec.node.value and behavior != get_field(manifest, ("spec", "behavior")):
+        yield added_field(document.text, spec.node, "behavior", behavior)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ocf.objects.documents import dump_document
 
-__all__ = ["Edit", "comments_in", "source_edits"]
+__all__ = ["Edit", "added_field", "aliases_in", "comments_in", "source_edits"]
 
 _OLD_NAMES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("metric", "name"): ("metricName",),
@@ -26,6 +26,7 @@ _COMMENT: Final = re.compile(r"#[^\r\n]*")
 _COMMENT_OF_BLOCK_SCALAR: Final = re.compile(r"[|>][-+\d]*[^\S\n]+(#[^\r\n]*)")
 _COMMENT_LINE: Final = re.compile(r"( *)#[^\n]*(?:\n|$)")
 _INDENT: Final = re.compile(r"[^\S\n]*")
+_ANCHOR: Final = re.compile(r"&\S+\s+")
 
 
 class Edit(NamedTuple):
@@ -89,7 +90,8 @@ def source_edits(
     old, new = change
     newline = "\r\n" if "\r\n" in text else "\n"
     if node.flow_style:
-        spans = [(node.start_mark.index, node.end_mark.index)]
+        anchor = _ANCHOR.match(text, node.start_mark.index)
+        spans = [(anchor.end() if anchor else node.start_mark.index, node.end_mark.index)]
         yield Edit(*spans[0], json.dumps(new, ensure_ascii=False))
     else:
         fields = _fields(text, node)
@@ -108,6 +110,37 @@ def source_edits(
         at = text.rfind("\n", 0, metric) + 1
         indent = _INDENT.match(text, at)
         yield Edit(at, at, "".join(f"{indent[0] if indent else ''}{each}{newline}" for each in lost))
+
+
+def added_field(text: str, node: Any, name: str, value: Any) -> Edit:
+    """Return the edit that adds a field at the end of a map.
+
+    Args:
+        text: The text of the document.
+        node: The node of the map, which is not empty.
+    """
+    if node.flow_style:
+        end = node.end_mark.index - 1
+        return Edit(end, end, f", {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    end = _end(node)
+    end = end if text[end - 1] == "\n" else _next_line(text, end)
+    added = _Block(text, node.value[0][0].start_mark.column, newline, {}, {}).group(name, value)
+    return Edit(end, end, added if text[end - 1] == "\n" else f"{newline}{added}")
+
+
+def aliases_in(text: str) -> dict[str, int]:
+    """Return the aliases of a text with the lines on which each is first used, from 1; none if it cannot be parsed."""
+    import yaml
+
+    found = dict[str, int]()
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.AliasEvent) and event.anchor and event.start_mark:
+                found.setdefault(event.anchor, event.start_mark.line + 1)
+    except yaml.YAMLError:
+        return {}
+    return found
 
 
 def _fields(text: str, node: Any) -> dict[str, _Field]:

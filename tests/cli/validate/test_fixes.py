@@ -279,7 +279,7 @@ def test_a_file_with_two_names_is_edited(tmp_path: Path, link: str) -> None:
     [
         pytest.param(HEAD.replace("  metrics:\n", "  metrics: &m []\n  x: *m\n").replace("v2beta1", "v2"), id="v2"),
         pytest.param("kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v1\nspec: {maxReplicas: 3}\n", id="v1"),
-        pytest.param("{{ if .x }}\napiVersion: autoscaling/v2beta1\nkind: HorizontalPodAutoscaler\n", id="template"),
+        pytest.param("{{ if .x }}\napiVersion: {{ .version }}\nkind: HorizontalPodAutoscaler\n", id="template"),
         pytest.param("apiVersion: autoscaling/v2beta1\nkind: ScalingPolicy\n", id="another kind"),
     ],
 )
@@ -293,31 +293,90 @@ def test_other_files_are_not_written(tmp_path: Path, text: str) -> None:
     assert (file.read_text(), file.stat().st_mtime_ns) == (text, before)
 
 
+ANNOTATED: Final = "{name: web, annotations: {autoscaling.alpha.kubernetes.io/behavior: '%s'}}\n"
+SLOW: Final = ANNOTATED % '{"ScaleUp": {"SelectPolicy": "Min"}}'
+OF_SLOW: Final = HEAD.replace("{name: web}\n", SLOW)
+MIN: Final = "  behavior:\n    scaleUp:\n      selectPolicy: Min\n"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "expected"),
     [
         pytest.param(
-            HEAD
-            + "  - &m {type: Pods, pods: &p {metricName: rps, targetAverageValue: 5}}\n  - {type: Pods, pods: *p}\n",
-            id="an alias",
+            f"{HEAD}  - {{type: Pods, pods: &p {{metricName: rps, targetAverageValue: 5}}}}\n"
+            "  - {type: Pods, pods: *p} # again\n",
+            f"{FIXED_HEAD}  - {{type: Pods, pods: &p "
+            '{"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": 5}}}\n'
+            "  - {type: Pods, pods: *p} # again\n",
+            id="an alias in braces",
         ),
         pytest.param(
-            HEAD.replace(
-                "{name: web}\n",
-                "{name: web, annotations: {autoscaling.alpha.kubernetes.io/behavior: "
-                '\'{"ScaleUp": {"SelectPolicy": "Min"}}\'}}\n',
-            ),
+            f"{OF_SLOW}   []\n# end",
+            f"{OF_SLOW.replace('v2beta1', 'v2')}   []\n{MIN}# end",
             id="a behavior in the annotation",
+        ),
+        pytest.param(
+            f"{OF_SLOW}   []",
+            f"{OF_SLOW.replace('v2beta1', 'v2')}   []\n{MIN}",
+            id="at the end without a line end",
+        ),
+        pytest.param(
+            f"apiVersion: autoscaling/v2beta1\nkind: HorizontalPodAutoscaler\nmetadata: {SLOW}"
+            "spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web, apiVersion: apps/v1} # c\n  }\n",
+            f"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {SLOW}"
+            "spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web, apiVersion: apps/v1} # c\n  "
+            ', "behavior": {"scaleUp": {"selectPolicy": "Min"}}}\n',
+            id="a behavior in braces",
         ),
     ],
 )
-def test_what_cannot_be_edited_in_place_stays_and_is_named(tmp_path: Path, text: str) -> None:
+def test_aliases_and_the_annotation_of_the_behavior_are_written(tmp_path: Path, text: str, expected: str) -> None:
+    assert fixed(tmp_path, text) == expected
+
+
+SHARED: Final = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: example.com/v1
+  kind: Policy
+  metrics: &m
+  - {type: Pods, pods: {metricName: rps, targetAverageValue: 5}}
+- apiVersion: autoscaling/v2beta1
+  kind: HorizontalPodAutoscaler
+  metadata: {name: web}
+  spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}, metrics: *m}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(SHARED, "items[1]: cannot be edited in place because of aliases: *m on line 11", id="an alias"),
+        pytest.param(
+            f"kind: ConfigMap\n---\n{SHARED}",
+            "items[1]: cannot be edited in place because of aliases: *m on line 13",
+            id="an alias in another document",
+        ),
+        pytest.param(
+            "kind: ConfigMap\n---\n{{ if .x }}\napiVersion: autoscaling/v2beta1\nkind: HorizontalPodAutoscaler\n",
+            "document 2: line 4: autoscaling/v2beta1 in what is not YAML, such as a template, is not edited",
+            id="a template",
+        ),
+        pytest.param(
+            "kind: HorizontalPodAutoscaler\napiVersion: 'autoscaling/v2beta2'\nspec:\n{{ toYaml . | nindent 2 }}\n",
+            "document 1: line 2: autoscaling/v2beta2 in what is not YAML, such as a template, is not edited",
+            id="a template of v2beta2",
+        ),
+    ],
+)
+def test_what_cannot_be_edited_stays_and_is_named(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "web.yaml"
     file.write_text(text)
     answer = fix(file)
 
     assert answer.exit_code == 1
-    assert "document 1: cannot be edited in place; write autoscaling/v2 by hand" in answer.stderr
+    assert f"fix: {file}: {reason}; write autoscaling/v2 by hand\n" in answer.stderr
     assert file.read_text() == text
 
 
