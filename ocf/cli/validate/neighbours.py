@@ -8,6 +8,7 @@ is compared only with those of its own folder, and the nearest object is taken a
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import PurePath
@@ -54,7 +55,7 @@ class Neighbours:
 
     def __init__(self, documents: Iterable[Document], *, one_cluster: bool = False) -> None:
         self._one_cluster = one_cluster
-        self._known: dict[tuple[str, str, str], OtherObjects] = {}
+        self._known: dict[tuple[tuple[str, ...], str, str], OtherObjects] = {}
         self._by_namespace: dict[str, list[Document]] = {}
         self._objects: dict[tuple[str, ...], set[tuple[str, str, str]]] = {}
         self._namespaces: dict[str, set[str]] = {}
@@ -69,20 +70,55 @@ class Neighbours:
                 parts = _parts(document)
                 for depth in range(1, len(parts) + 1):
                     self._objects.setdefault(parts[:depth], set()).add(_identity(document.manifest))
+        self._repeated, self._alone = self._places_of_repeated_objects()
 
     def of(self, document: Document) -> OtherObjects:
         """Return the objects that an autoscaler is compared with."""
+        namespace = self._place(document)
         # The linter compares the namespaces as they are written.
-        of_file = document.file, self._place(document), _namespace(document.manifest or {})
-        if of_file not in self._known:
-            self._known[of_file] = self._around(*of_file)
-        return self._known[of_file]
+        view = self._viewpoint(_parts(document), namespace), namespace, _namespace(document.manifest or {})
+        if view not in self._known:
+            self._known[view] = self._around(*view)
+        return self._known[view]
 
-    def _around(self, file: str, namespace: str, written: str) -> OtherObjects:
+    def _places_of_repeated_objects(self) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """Return where an object is that there is a second time, by how it is written or by where it is.
+
+        Returns:
+            The files and folders with such an object, and the files whose folder has it a second time.
+        """
+        found: dict[tuple[object, ...], list[tuple[str, ...]]] = {}
+        for namespace, documents in self._by_namespace.items():
+            for each in documents:
+                kind, written, name = _identity(each.manifest or {})
+                for key in ((kind.lower(), name, written), (kind.lower(), name, "in", namespace)):
+                    found.setdefault(key, []).append(_parts(each))
+        repeated, alone = set[tuple[str, ...]](), set[tuple[str, ...]]()
+        for files in found.values():
+            if len(files) > 1:
+                places = Counter(file[:depth] for file in files for depth in range(len(file) + 1))
+                repeated.update(places)
+                alone.update(file for file in files if places[file[:-1]] > 1)
+        return repeated, alone
+
+    def _viewpoint(self, parts: tuple[str, ...], namespace: str) -> tuple[str, ...]:
+        """Return the file, or one that is not there, from which the objects of a namespace look the same.
+
+        A file without an object that its folder has twice is no copy of a file in the folder, and of what it has there
+        is nothing nearer: it sees what any file of the folder would see. The same holds for the files below a folder
+        without an object that there is twice at all.
+        """
+        if parts in self._alone:
+            return parts
+        # Objects of a namespace without a name are compared with those of their own folder.
+        folder = len(parts) - 1
+        lowest = 0 if namespace not in _ANYWHERE or self._one_cluster else folder
+        depth = next((each for each in range(lowest, folder) if parts[:each] not in self._repeated), folder)
+        return (*parts[:depth], "")
+
+    def _around(self, parts: tuple[str, ...], namespace: str, written: str) -> OtherObjects:
         """Return the objects around those of one file in one namespace."""
         from ocf.autoscaling.linter.namespace_index import NamespaceIndex
-
-        parts = _path_parts(file)
 
         def distance(other: Document) -> tuple[bool, int]:
             theirs = _parts(other)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ocf.autoscaling.targets.targets import key_of
 from ocf.cli.app import app
+from ocf.cli.manifest_files import Document
+from ocf.cli.validate.neighbours import Neighbours
 
 HPA: Final = """apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -205,3 +211,61 @@ def test_a_file_that_is_given_twice_is_validated_once(tmp_path: Path, monkeypatc
 
     assert len(answer.stdout.splitlines()) == len(set(answer.stdout.splitlines())) == 2
     assert "validated 2 HorizontalPodAutoscalers" in answer.stderr
+
+
+class EachFile(Neighbours):
+    """Looks at all objects for each file."""
+
+    def _viewpoint(self, parts: tuple[str, ...], namespace: str) -> tuple[str, ...]:
+        del namespace
+        return parts
+
+
+def document(number: int, file: str, kind: str, name: str, namespace: str) -> Document:
+    metadata = {"name": name, "namespace": namespace, "uid": str(number)}
+    return Document(file=file, number=1, manifest={"apiVersion": "v1", "kind": kind, "metadata": metadata})
+
+
+def uid(manifest: Any) -> str:
+    return str(manifest["metadata"]["uid"])
+
+
+OBJECTS: Final = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda parts: f"{'/'.join(parts)}.yaml"),
+        st.sampled_from(["Deployment", "StatefulSet", "HorizontalPodAutoscaler", "PodDisruptionBudget"]),
+        st.sampled_from("pqrstuvw"),
+        st.sampled_from(["shop", "shop", "", "default", "other"]),
+    ),
+    max_size=12,
+)
+
+
+@given(OBJECTS, st.booleans())
+def test_files_that_share_a_view_see_what_each_of_them_sees(
+    objects: list[tuple[str, str, str, str]], one_cluster: bool
+) -> None:
+    documents = [document(number, *each) for number, each in enumerate(objects)]
+    shared, each_file = (kind(documents, one_cluster=one_cluster) for kind in (Neighbours, EachFile))
+    for one in documents:
+        for ours, theirs in zip(shared.of(one), each_file.of(one), strict=True):
+            assert {uid(each) for each in ours.objects} == {uid(each) for each in theirs.objects}
+            assert all(uid(ours.find(key_of(each))) == uid(theirs.find(key_of(each))) for each in theirs.objects)
+
+
+@pytest.mark.parametrize(
+    ("files", "views"),
+    [
+        pytest.param([f"{number}.yaml" for number in range(50)], 1, id="one folder"),
+        pytest.param([f"{number}/hpa.yaml" for number in range(50)], 1, id="a folder for each"),
+        pytest.param([f"{env}/{number}.yaml" for env in "ab" for number in range(50)], 2, id="copies in two folders"),
+        pytest.param([*(f"{number}.yaml" for number in range(50)), "49.yml"], 3, id="one of them twice"),
+    ],
+)
+def test_files_of_a_namespace_share_what_is_around_them(files: list[str], views: int) -> None:
+    names = [re.findall("[0-9]+", file)[0] for file in files]
+    pairs = zip(files, names, strict=True)
+    documents = [document(1, file, "HorizontalPodAutoscaler", name, "shop") for file, name in pairs]
+    neighbours = Neighbours(documents)
+
+    assert len({id(neighbours.of(each)) for each in documents}) == views
