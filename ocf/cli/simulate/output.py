@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -15,10 +16,18 @@ from ocf.simulation.measures.elasticity import elastic_speedup
 from ocf.simulation.measures.formatting import number_text, value_text
 from ocf.simulation.report import Reported
 from ocf.simulation.report.text import summary_lines
+from ocf.simulation.scenario.autoscaler_file import conversion_note
 
-__all__ = ["print_comparison", "print_json", "print_summary"]
+__all__ = ["print_comparison", "print_json", "print_notes", "print_summary"]
 
 _MISSED: Final = "  MISSED"
+
+
+def print_notes(scenarios: Sequence[Path]) -> None:
+    """Print which HPAs were converted, on standard error; that of several scenarios once."""
+    for note in dict.fromkeys(map(conversion_note, scenarios)):
+        if note:
+            echo(f"note: {note}", err=True)
 
 
 def print_summary(runs: Sequence[Reported]) -> None:

@@ -14,7 +14,7 @@ from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder
 from ocf.cli.simulate.files import parquet_library, write_csv, write_parquet, write_report
 from ocf.cli.simulate.names import distinct_names
-from ocf.cli.simulate.output import print_comparison, print_json, print_summary
+from ocf.cli.simulate.output import print_comparison, print_json, print_notes, print_summary
 from ocf.errors import ConfigError
 from ocf.objects.printable import printable
 from ocf.simulation import Scenario, load_series, read_scenario, simulate
@@ -56,6 +56,7 @@ def run(request: SimulateRequest) -> bool:
         runs = [
             _simulated(path, name, advance(path.name)) for path, name in zip(paths, distinct_names(paths), strict=True)
         ]
+    print_notes(paths)
     failed = [(gate, each) for gate in gates for each in runs if gate.holds(each.result.measures)]
     _write(request, runs)
     if request.as_json:

@@ -13,6 +13,7 @@ import click
 from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder, write_file
 from ocf.cli.simulate.names import distinct_names
+from ocf.cli.simulate.output import print_notes
 from ocf.cli.tune.executors import executor_of
 from ocf.cli.tune.output import print_json, print_text
 from ocf.errors import ConfigError
@@ -155,6 +156,7 @@ def _traces(request: TuneRequest) -> Iterator[LoadTrace]:
     for path, name in zip(paths, distinct_names(paths), strict=True):
         scenario = read_scenario(path)
         yield LoadTrace(name=name or scenario.name, scenario=scenario, load=load_series(scenario, path.parent))
+    print_notes(paths)
 
 
 @contextmanager

@@ -4,17 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ocf.autoscaling import default, validate
+from ocf.autoscaling.api.betas import not_served
 from ocf.autoscaling.api.kinds import HPA_KIND, kind_problem
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects import Manifest
+from ocf.objects import Manifest, load_document
 from ocf.objects.manifest_stream import Document, documents_in
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.text_files import read_bounded
+from ocf.simulation.recording.format import is_recording
 
-__all__ = ["HPA_KIND", "checked_hpa", "hpa_of_file", "text_problems"]
+__all__ = ["HPA_KIND", "checked_hpa", "conversion_note", "hpa_of_file", "text_problems"]
 
 
 def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list[FieldProblem]]:
@@ -53,6 +55,23 @@ def hpa_of_file(file: Path, gates: FeatureGates) -> Manifest:
     if problems:
         raise InputError(_placed(problems, found[0]))
     return hpa
+
+
+def conversion_note(scenario: Path) -> str:
+    """Return that the HPA of a scenario is of a version that is not served, so that it was converted; empty otherwise.
+
+    Args:
+        scenario: The file of a scenario that was read.
+    """
+    hpa = None if is_recording(scenario) else load_document(read_bounded(scenario)).get("hpa")
+    file = scenario
+    if isinstance(hpa, str):
+        file = scenario.parent / hpa
+        manifests = (each.manifest or {} for each in documents_in(str(file), read_bounded(file).encode()))
+        hpa = next((each for each in manifests if each.get("kind") == HPA_KIND), None)
+    version = hpa.get("apiVersion") if isinstance(hpa, dict) else None
+    removed = not_served(version)
+    return f"{file}: {version} is {removed}; it is simulated as autoscaling/v2" if removed else ""
 
 
 def _placed(problems: list[FieldProblem], document: Document) -> Iterator[InputProblem]:

@@ -73,6 +73,33 @@ def simulated(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["simulate", *arguments])
 
 
+@pytest.mark.parametrize("version", ["autoscaling/v2beta1", "autoscaling/v2beta2"])
+@pytest.mark.parametrize("inline", [True, False], ids=["in the scenario", "in a file"])
+def test_an_hpa_of_a_beta_is_converted_with_a_note(version: str, *, inline: bool) -> None:
+    """Once for all scenarios of a command, and on standard error, so that it is not part of JSON."""
+    old = {"resource": {"name": "cpu", "targetAverageUtilization": 60}}
+    target = {"type": "Utilization", "averageUtilization": 60}
+    new = {"resource": {"name": "cpu", "target": target}}
+    metrics = [{"type": "Resource", **(old if version.endswith("1") else new)}]
+    scenario = load_document(WEB)
+    hpa = {**scenario["hpa"], "apiVersion": version, "spec": {**scenario["hpa"]["spec"], "metrics": metrics}}
+    Path("old.yaml").write_text(json.dumps(hpa))
+    for name in ("one", "two"):
+        text = json.dumps({**scenario, "hpa": hpa if inline else "old.yaml"})
+        Path(f"{name}.yaml").write_text(text)
+    single, both = (
+        simulated("one.yaml", "--output", "json"),
+        simulated("one.yaml", "two.yaml", "--compare", "--output", "json"),
+    )
+    place = "one.yaml" if inline else "old.yaml"
+
+    assert single.stderr.startswith(f"note: {place}: {version} is not served by Kubernetes 1.2")
+    assert single.stderr.splitlines()[0].endswith("; it is simulated as autoscaling/v2")
+    assert both.stderr.count("note: ") == (2 if inline else 1)
+    assert json.loads(single.stdout)
+    assert "note: " not in simulated("web.yaml", "--output", "json").stderr
+
+
 def test_a_scenario_gives_a_summary_and_a_page() -> None:
     done = simulated("web.yaml")
     assert (done.exit_code, done.stderr) == (0, "report: report.html\n")

@@ -127,6 +127,14 @@ def test_the_manifest_of_any_file_that_is_read_is_written(hpa: str, kept: bool) 
     assert ("# one may fail" in text) == kept
 
 
+def test_an_hpa_of_a_beta_is_converted_with_a_note() -> None:
+    Path("hpa.yaml").write_text(HPA.replace("autoscaling/v2", "autoscaling/v2beta2"))
+    done = tuned(scenario="named.yaml")
+
+    assert done.exit_code == 0
+    assert done.stderr.startswith("note: hpa.yaml: autoscaling/v2beta2 is not served by Kubernetes 1.26 and newer: ")
+
+
 def test_requirements_that_cannot_be_met_exit_with_1_and_write_no_manifest() -> None:
     done = tuned("--require", "overload_time < 1%", "--require", "pod_hours < 0.2", "--write", "tuned.yaml")
     assert done.exit_code == 1
