@@ -1,6 +1,7 @@
 """Public reports about HorizontalPodAutoscalers, rebuilt as snapshots: where each comes from, and what caused it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -193,6 +194,7 @@ def rollout(link: str, *, replicas: int, usage: int, target: int, cause: Sequenc
 
 MI: Final = 2**20 * 1000
 HELD: Final = History((Recommendation(6, ago(100)), *(Recommendation(3, ago(15 * at)) for at in range(1, 6))))
+POD_POLICY: Final = {"type": "Pods", "value": 4, "periodSeconds": 60}
 PERCENT_10: Final = {"policies": [{"type": "Percent", "value": 10, "periodSeconds": 60}]}
 
 
@@ -312,6 +314,64 @@ def _short_of_series(link: str, values: Sequence[int], metric: Manifest, cause: 
     return Incident(link, spec(1, 20, metric), Scale(3, 3, "app=web"), own(3), [values], steady(3), cause)
 
 
+def container_cpu(percent: int) -> Manifest:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    return {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "app", "target": target}}
+
+
+def per_object(amount: str) -> Manifest:
+    found = object_metric(amount)
+    return {**found, "object": {**found["object"], "target": _target("averageValue", amount)}}
+
+
+def _diluted() -> Incident:
+    """A busy container beside an idle one with the same request, of which the sum is compared."""
+    both = (Container("app", {"cpu": 1000}), Container("proxy", {"cpu": 1000}))
+    found = tuple(replace(each, containers=both) for each in own(3))
+    cause = ("cpu is at 48% of the requests, target 50%", "within the tolerance")
+    values = [measured(found, 960)]
+    return Incident(f"{K8S}/86349", spec(1, 10, cpu(50)), Scale(3, 3, "app=web"), found, values, steady(3), cause)
+
+
+def _evicted() -> Incident:
+    """Failed pods are not counted, so that those that run decide."""
+    incident = mixed(
+        f"{K8S}/55630", cpu(50), tuple(pods(4, phase="Failed")), (900, 0), ("90%", "1.8 times 2 ready pods"), replicas=2
+    )
+    return incident._replace(spec=spec(1, 10, cpu(50)))
+
+
+def _without_selector() -> Incident:
+    cause = ("the pods that count are not known", "selector is required")
+    values = [(30_000,)]
+    link = "https://github.com/knative/eventing/issues/7655"
+    scale = Scale(3, 3, "")
+    return Incident(link, spec(1, 50, external("100")), scale, (), values, steady(3), cause)
+
+
+def _selects_no_pod() -> Incident:
+    link = "https://github.com/clastix/cluster-api-control-plane-provider-kamaji/issues/359"
+    cause = ("no metric could be evaluated", "no pods returned by selector")
+    return Incident(link, spec(2, 6, cpu(60)), Scale(3, 3, "kcp=web"), (), [{}], steady(3), cause)
+
+
+def _stable_and_canary() -> Incident:
+    """Both generations of a Rollout, of which the status counts the pods, with a metric per replica."""
+    stable, canary = own(10), tuple(pods(10, "ReplicaSet/web-9a1c", age=400, since=390))
+    cause = ("within the tolerance", "takes the 20 replicas of the status, not the 10 of the spec")
+    link = "https://github.com/argoproj/argo-rollouts/pull/4868"
+    scale = Scale(10, 20, "app=web")
+    return Incident(link, spec(1, 40, external("1")), scale, (*stable, *canary), [(20_000,)], steady(10), cause)
+
+
+def _idle_canary() -> Incident:
+    link = "https://github.com/argoproj/argo-rollouts/issues/2857"
+    incident = rollout(link, replicas=4, usage=900, target=75, cause=("a rollout is in progress", "4 more than the"))
+    waiting = {each.name: Sample(0, ago(10), timedelta(seconds=30)) for each in incident.pods[4:]}
+    busy = measured(incident.pods[:4], 1500)
+    return incident._replace(values=[{**busy, **waiting}], spec=spec(1, 40, cpu(60)))
+
+
 ROUNDED: Final = ("0.75 times 3 ready pods is 2.25, rounded up to 3",)
 INCIDENTS: Final = (
     simple(f"{K8S}/95762", memory("400Mi"), 300 * MI, ("300Mi per pod, target 400Mi", *ROUNDED), replicas=3),
@@ -399,4 +459,40 @@ INCIDENTS: Final = (
     ),
     _short_of_series(f"{K8S}/87797", (15_000,), external("5", "value"), ("15 in total, target 5 in", "3 times 3")),
     _short_of_series(f"{K8S}/79272", (4_002,), external("3"), ("1334m per replica, target 3 per pod", "is 2")),
+    _diluted(),
+    _evicted(),
+    _without_selector(),
+    _selects_no_pod(),
+    _stable_and_canary(),
+    _idle_canary(),
+    simple(
+        f"{K8S}/105655", cpu(50, "memory"), 60 * MI, ("behavior.scaleDown.selectPolicy is Disabled", "are wanted"),
+        replicas=12, history=History(()), scaleDown={"selectPolicy": "Disabled", "stabilizationWindowSeconds": 0},
+    ),
+    simple(
+        f"{K8S}/97468", external("10"), 20_000,
+        ("policies of behavior.scaleDown (10% in 1m and 4 pods in 1m)", "2 are wanted"), replicas=20, limits=(2, 20),
+        history=History(()),
+        scaleDown={"policies": [*PERCENT_10["policies"], POD_POLICY], "selectPolicy": "Min"},
+    ),
+    simple(
+        "https://github.com/amazon-archives/k8s-cloudwatch-adapter/issues/13", external("6", "value"), 7_000,
+        ("7 in total, target 6 in total", "1.167 times 5 ready pods"), replicas=5,
+    ),
+    simple(
+        "https://github.com/kedacore/keda/issues/1940", external("75"), 91_000,
+        ("45500m per replica, target 75 per pod", "is 2"), replicas=2, history=steady(2),
+    ),
+    simple(
+        "https://github.com/kubernetes-sigs/prometheus-adapter/issues/283", per_object("5"), 10_000,
+        ("requests is at 2 per replica, target 5 per pod", "is 2"), replicas=5, history=History(()),
+    ),
+    simple(
+        f"{K8S}/115586", cpu(65), 710, ("71% of the requests, target 65%", "within the tolerance (90% to 110%"), replicas=6,
+    ),
+    simple(
+        "https://github.com/argoproj/argo-rollouts/issues/3849", container_cpu(100), 40,
+        ("cpu of container app is at 4%", "minReplicas is 3, and 1 is wanted"), replicas=3, limits=(3, 42),
+        history=steady(1),
+    ),
 )  # fmt: skip
