@@ -43,7 +43,7 @@ def render(explanation: Explanation) -> Iterator[Section]:
     Yields:
         The sections in the order of the algorithm, without empty ones.
     """
-    yield Section(_title(explanation), (*_result(explanation), *way_lines(explanation)))
+    yield Section(_title(explanation), (*_result(explanation), *way_lines(explanation), *_counts(explanation)))
     if explanation.range is not None and explanation.range.unknown:
         yield Section("What is not known", tuple(_unknown(explanation)))
     yield from _steps(explanation)
@@ -60,6 +60,7 @@ def render_steps(explanation: Explanation) -> Iterator[str]:
         The result, and for each step a line and the lines that belong to it.
     """
     yield from _result(explanation)
+    yield from _counts(explanation)
     for section in _steps(explanation):
         yield section.title
         for line in section.lines:
@@ -111,8 +112,6 @@ def _title(explanation: Explanation) -> str:
 
 def _result(explanation: Explanation) -> Iterator[str]:
     trace = explanation.decision.trace
-    allowed = f"allowed are {trace.minimum} to {trace.maximum}"
-    current = "The replicas are not known" if trace.current is None else f"{replica_count(trace.current)} now"
     if explanation.most is not None and not explanation.exact:
         most = explanation.most.decision.trace
         between = f"Between {trace.desired} and {replica_count(most.desired)} next"
@@ -121,7 +120,6 @@ def _result(explanation: Explanation) -> Iterator[str]:
         if kept > trace.desired:
             yield f"  Unless the controller has restarted since its last sync, at least {kept}."
         yield f"  {most.desired}: {cause_of(explanation.most)} [{most.decided_by}]."
-        yield f"{current}; {allowed}."
         return
     if trace.current is None:
         following = "Nothing is changed"
@@ -129,11 +127,17 @@ def _result(explanation: Explanation) -> Iterator[str]:
         following = f"{replica_count(trace.desired)} next, no change"
     else:
         following = f"{replica_count(trace.desired)} next"
-    cause, reason = cause_of(explanation), _reason(explanation)
-    yield f"{following}: {cause} [{trace.decided_by}]."
-    if reason != cause:
-        yield f"  As they are counted: {reason}."
-    yield f"{current}; {allowed}."
+    yield f"{following}: {cause_of(explanation)} [{trace.decided_by}]."
+
+
+def _counts(explanation: Explanation) -> Iterator[str]:
+    """Yield what follows the ways to other counts, which a reader looks for in the first lines."""
+    trace = explanation.decision.trace
+    reason = _reason(explanation)
+    if explanation.exact and reason != cause_of(explanation):
+        yield f"With all pods that are counted: {reason}."
+    current = "The replicas are not known" if trace.current is None else f"{replica_count(trace.current)} now"
+    yield f"{current}; allowed are {trace.minimum} to {trace.maximum}."
 
 
 def cause_of(explanation: Explanation) -> str:

@@ -488,7 +488,8 @@ INCIDENTS: Final = (
         ("requests is at 2 per replica, target 5 per pod", "is 2"), replicas=5, history=History(()),
     ),
     simple(
-        f"{K8S}/115586", cpu(65), 710, ("71% of the requests, target 65%", "within the tolerance (90% to 110%"), replicas=6,
+        f"{K8S}/115586", cpu(65), 710, ("71% of the requests, target 65%", "within the tolerance (90% to 110%"),
+        replicas=6,
     ),
     simple(
         "https://github.com/argoproj/argo-rollouts/issues/3849", container_cpu(100), 40,

@@ -135,12 +135,30 @@ WHY_NOT_FEWER: Final = (
 
 @pytest.mark.parametrize("incident", [each for each in ROWS if each.id in WHY_NOT_FEWER])
 def test_who_asks_why_it_does_not_scale_down_finds_value_field_and_time_in_three_lines(incident: Incident) -> None:
-    *_, third = next(iter(render(explained(incident)))).lines[:3]
+    _, second, *_ = next(iter(render(explained(incident)))).lines
     assert re.fullmatch(
         r"Fewer: memory up to \S+ \(.* per pod.*\), unchanged from the next sync on: \d at 12:05:15;"
         r" or spec\.metrics\[\d\]\.resource\.target\.average\w+ \w+ or more \(now \w+\): \d at 12:05:15\.",
-        third,
+        second,
     )
+
+
+@pytest.mark.parametrize("incident", WITH_FIELDS)
+def test_ways_are_in_the_first_three_lines_and_a_limit_is_named_only_where_nothing_else_helps(
+    incident: Incident,
+) -> None:
+    explanation = explained(incident)
+    changes = [*explanation.levers, *(each.lever for each in explanation.later_levers)]
+    bounds = {"spec.minReplicas", "spec.maxReplicas"}
+    lines = next(iter(render(explanation))).lines
+    for word, sign in (("Fewer", -1), ("More", 1)):
+        found = [line for line in lines if line.startswith(f"{word}: ")]
+        assert found == [line for line in lines[:3] if line.startswith(f"{word}: ")]
+        others = [each.field for each in changes if each.change * sign > 0 and each.field not in bounds]
+        if others:
+            [line] = found
+            ways = line.removeprefix(f"{word}: ").split("; or ")
+            assert any(way.startswith(field) for way in ways for field in others), line
 
 
 def check_fields(incident: Incident) -> None:
