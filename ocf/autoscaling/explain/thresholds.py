@@ -271,14 +271,15 @@ class _Probe:
 
     def _end(self, start: int) -> int:
         """Return a value above which more makes no difference."""
-        most = self._snapshot.autoscaler.maximum
+        most, tolerated = self._snapshot.autoscaler.maximum, self.decision(0).trace.tolerances
         end, last = 1, 0.0
         while end < _END:
             result = self.result(end)
             # Beyond 64 bits the ratio stops growing or is NaN, which no comparison accepts.
             if result is None or not result.ratio >= last:
                 return max(end // 2, 1)
-            if result.replicas > most and end >= start:
+            # Below the tolerance, more pods than replicas may want more than the maximum as well.
+            if result.replicas > most and end >= start and result.ratio > 1.0 + tolerated.up:
                 return end
             last, end = result.ratio, end * 2
         return end

@@ -161,6 +161,7 @@ def test_a_total_per_pod() -> None:
     [
         pytest.param(3, 4, [(-1, 203), (0, 303), (1, 359), (0, 443), (1, None)], id="a-pod-more-than-replicas"),
         pytest.param(5, 2, [(-1, 179), (0, 221), (-1, 401), (0, 501), (1, None)], id="fewer-pods-than-replicas"),
+        pytest.param(1, 20, [(0, 119), (1, 1799), (0, 2219), (1, None)], id="more-than-the-maximum-below-the-target"),
     ],
 )
 def test_with_other_pods_than_replicas_the_direction_can_reverse(
@@ -173,7 +174,7 @@ def test_with_other_pods_than_replicas_the_direction_can_reverse(
         autoscaler=Autoscaler(name="web", minimum=1, maximum=10, metrics=(rps,)),
         scale=Scale(replicas, replicas, "app=web"),
         pods=pods,
-        metric_values=({pod.name: Sample(100, NOON) for pod in pods},),
+        metric_values=({pod.name: Sample(10 if ready > 10 else 100, NOON) for pod in pods},),
     )
     [thresholds] = found(snapshot, History(()), Settings())
 
