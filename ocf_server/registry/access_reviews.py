@@ -49,6 +49,9 @@ def answer(registry: Registry, resource: ApiResource, sent: Manifest, options: W
     review = _read(resource, sent, options)
     if resource.namespaced and not review["metadata"].get("namespace"):
         raise method_not_allowed()
+    if resource.kind == "SelfSubjectReview":
+        # Only this one is answered with the time (Create of selfsubjectreview).
+        review["metadata"]["creationTimestamp"] = registry.timestamp()
     return {**review, "status": _status(resource.kind, review, registry, options.user)}
 
 

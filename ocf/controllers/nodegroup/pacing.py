@@ -1,7 +1,7 @@
 """`PacedProvider`: a provider that is not called while it asks its callers to wait."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, TypeVar
 
 from ocf.concepts import Clock
@@ -24,7 +24,7 @@ class PacedProvider:
     def __init__(self, provider: Provider, clock: Clock) -> None:
         self._provider = provider
         self._clock = clock
-        self._until: datetime | None = None
+        self._until: timedelta | None = None
         self._cause = ""
 
     @property
@@ -53,10 +53,9 @@ class PacedProvider:
         await self._call(lambda: self._provider.delete(machine))
 
     async def _call(self, send: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        now = self._clock.now()
+        now = self._clock.elapsed()
         left = timedelta(0) if self._until is None else self._until - now
-        # More is left than was asked for only after the clock was set back.
-        if timedelta(0) < left <= _LONGEST:
+        if left > timedelta(0):
             raise ProviderUnavailableError(self._cause, retry_after=left.total_seconds(), had_no_effect=True)
         try:
             return await send()

@@ -28,6 +28,7 @@ from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.reconcile_context import NodeGroupContext
 from ocf.controllers.nodegroup.repair import held_nodes, is_overdue
 from ocf.controllers.nodegroup.reporter import Reporter
+from ocf.controllers.nodegroup.steady_clock import SteadyClock, server_time
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status, store_node_status
 from ocf.errors import ApiError, ProviderError
 from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, IncompleteListError, Machine, Provider
@@ -54,6 +55,7 @@ class Reconciler:
         self._reader = ClusterReader(options.metrics)
         self._provider = provider = PacedProvider(provider, clock)
         self._clock = clock
+        self._steady: SteadyClock | None = None
         self._reporter = reporter
         self._options = options
         self._machines = MachineSteps(cluster, provider, reporter)
@@ -76,7 +78,7 @@ class Reconciler:
 
     async def _reconcile(self) -> timedelta:
         # The API stores times in seconds: a decision must not depend on whether its input was stored meanwhile.
-        now = self._clock.now().replace(microsecond=0)
+        now = (await self._steady_clock()).now().replace(microsecond=0)
         view = await self._reader.read(self._cluster)
         try:
             machines, unknown = await self._list()
@@ -108,6 +110,13 @@ class Reconciler:
         self._measure(view, plan)
         busy = current.failures or current.problems or _is_busy(view)
         return self._delay(0) if busy else self._options.idle_period
+
+    async def _steady_clock(self) -> SteadyClock:
+        if self._steady is None:
+            # The stored times are those of an earlier process, whose clock may have been another one.
+            start = None if self._options.dry_run else await server_time(self._cluster)
+            self._steady = SteadyClock(self._clock, start)
+        return self._steady
 
     async def _carry_out(self, current: NodeGroupContext, plan: NodeGroupPlan, group: GroupObject) -> None:
         name, view, now = group.name, current.view, current.now
@@ -180,8 +189,7 @@ class Reconciler:
 
     async def _refresh_catalog(self, now: datetime) -> None:
         known = self._catalog_at
-        # Negative after the clock was set back, which would keep the catalog for as long.
-        if known is None or not timedelta(0) <= now - known < self._options.catalog_period:
+        if known is None or now - known >= self._options.catalog_period:
             await self._read_catalog(now)
 
     async def _read_catalog(self, now: datetime) -> None:

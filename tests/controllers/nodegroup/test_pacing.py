@@ -70,6 +70,7 @@ def test_the_longest_wait_is_an_hour_also_after_the_clock_was_set_back() -> None
             await paced.list()
         clock.jump(clock.now() - timedelta(days=1))
         cloud.throttle(timedelta(0))
+        clock.advance(timedelta(minutes=30))
         await paced.list()
 
     asyncio.run(scenario())

@@ -34,6 +34,8 @@ _RESOURCES: Final = {
     "Namespace": "namespaces",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "StorageClass": "storageclasses",
+    "CSINode": "csinodes",
+    "SelfSubjectReview": "selfsubjectreviews",
     "DaemonSet": "daemonsets",
     "Event": "events",
     "Lease": "leases",

@@ -8,14 +8,37 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from ocf.cluster import Cluster
+from ocf.concepts import Clock, Recorder
+from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.manifests import NAME
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
-from ocf.controllers.nodegroup.process import MakeProvider, ProcessOptions, controller_runner
+from ocf.controllers.nodegroup.process import MakeProvider
+from ocf.controllers.nodegroup.reporter import COMPONENT
+from ocf.controllers.process import leader_runner
 from ocf.runtime.operator import Lease
+from ocf.runtime.operator.leader_runner import LeaderRunner
 from tests.controllers.nodegroup.whole_cluster.environment import SYSTEM, Environment
 
-__all__ = ["controller"]
+__all__ = ["controller", "shifted_runner"]
+
+
+def shifted_runner(
+    cluster: Cluster,
+    make_provider: MakeProvider,
+    options: NodeGroupControllerOptions,
+    *,
+    lease: Lease,
+    clock: Clock,
+    stopped: asyncio.Event,
+) -> LeaderRunner:
+    """Return what runs our controller, with a clock of its own: its lease would be lost when a test advances that."""
+
+    def make(where: Cluster, events: Recorder | None) -> NodeGroupController:
+        return NodeGroupController(where, make_provider(where), clock=clock, events=events, options=options)
+
+    return leader_runner(cluster, make, component=COMPONENT, lease=lease, stopped=stopped)
 
 
 @asynccontextmanager
@@ -36,12 +59,8 @@ async def controller(
     )
     stopped = asyncio.Event()
     async with await env.plane.cluster(kubeconfig) as nodes:
-        runner = controller_runner(
-            nodes,
-            make_provider,
-            ProcessOptions(controller=options, lease=Lease(NAME, SYSTEM)),
-            clock=env.clock,
-            stopped=stopped,
+        runner = shifted_runner(
+            nodes, make_provider, options, lease=Lease(NAME, SYSTEM), clock=env.clock, stopped=stopped
         )
         task = asyncio.create_task(runner.run())
         try:

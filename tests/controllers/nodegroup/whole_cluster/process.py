@@ -18,11 +18,11 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.controllers.nodegroup.manifests import NAME
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
-from ocf.controllers.nodegroup.process import ProcessOptions, run_process
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.runtime.leader import Timing
-from ocf.runtime.operator import Lease, Listen
+from ocf.runtime.operator import Lease
 from tests.controllers.nodegroup.whole_cluster.environment import SYSTEM, TYPES
+from tests.controllers.nodegroup.whole_cluster.in_process import shifted_runner
 from tests.controllers.nodegroup.whole_cluster.killing import KillingCluster, Step, stored, wrote
 from tests.controllers.nodegroup.whole_cluster.shifted_clock import ShiftedClock
 
@@ -64,24 +64,22 @@ async def _main(kubeconfig: str, folder: Path, steps: Sequence[str]) -> None:
         sys.stdout.write(f"{RECONCILED}\n")
         sys.stdout.flush()
 
-    options = ProcessOptions(
-        controller=NodeGroupControllerOptions(
-            busy_period=timedelta(milliseconds=500),
-            idle_period=timedelta(milliseconds=300),
-            quiet_period=timedelta(milliseconds=100),
-            report=report,
-        ),
-        lease=Lease(NAME, SYSTEM, timing=TIMING),
-        listen=Listen(0, "127.0.0.1"),
+    options = NodeGroupControllerOptions(
+        busy_period=timedelta(milliseconds=500),
+        idle_period=timedelta(milliseconds=300),
+        quiet_period=timedelta(milliseconds=100),
+        report=report,
     )
     async with await ApiServerCluster.connect(Path(kubeconfig)) as cluster:
-        await run_process(
+        runner = shifted_runner(
             KillingCluster(cluster, folder, steps, STEPS),
             lambda where: KwokProvider(where, TYPES),
             options,
-            asyncio.Event(),
+            lease=Lease(NAME, SYSTEM, timing=TIMING),
             clock=ShiftedClock(folder / SHIFT),
+            stopped=asyncio.Event(),
         )
+        await runner.run()
 
 
 if __name__ == "__main__":

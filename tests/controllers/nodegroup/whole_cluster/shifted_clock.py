@@ -11,7 +11,7 @@ __all__ = ["ShiftedClock"]
 
 
 class ShiftedClock(SystemClock):
-    """The clock of the operating system plus a shift, which is read from a file; leases are measured without it.
+    """The clock of the operating system plus a shift, which is read from a file; not for leases, which it would end.
 
     Real servers cannot be set forward, but the deadlines of our controller can: a test waits until everything else has
     happened, and no deadline passes because the machine is slow.
@@ -25,6 +25,9 @@ class ShiftedClock(SystemClock):
 
     def now(self) -> datetime:
         return super().now() + self._shift
+
+    def elapsed(self) -> timedelta:
+        return super().elapsed() + self._shift
 
     def real_now(self) -> datetime:
         """Return the time of the operating system, as the real servers see it."""

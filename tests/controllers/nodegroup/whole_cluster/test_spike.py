@@ -23,7 +23,6 @@ from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.controllers.nodegroup.manifests import NAME
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
-from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.controllers.process import leader_runner
 from ocf.runtime.operator import Lease
@@ -31,6 +30,7 @@ from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, SYSTEM, TYPES, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API
+from tests.controllers.nodegroup.whole_cluster.in_process import shifted_runner
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import NEVER_BOOTS
 from tests.controllers.nodegroup.whole_cluster.load import SharedLoad
 from tests.controllers.nodegroup.whole_cluster.rights import assert_each_right_is_used
@@ -88,10 +88,11 @@ async def controllers(env: Environment) -> AsyncIterator[Running]:
         stopped = asyncio.Event()
         runners: list[LeaderRunner] = [
             leader_runner(hpa, make, component=HPA, stopped=stopped),
-            controller_runner(
+            shifted_runner(
                 nodes,
                 lambda where: KwokProvider(where, TYPES),
-                ProcessOptions(controller=quick, lease=Lease(NAME, SYSTEM)),
+                quick,
+                lease=Lease(NAME, SYSTEM),
                 clock=env.clock,
                 stopped=stopped,
             ),
