@@ -12,6 +12,7 @@ The output, `tests/nodegroups/data/scheduler.jsonl.xz`, has one situation per li
 
 * `features`: names of what was added to plain pods and nodes
 * `nodes`, `namespaces`, `claims` (PersistentVolumeClaims), `volumes` (PersistentVolumes), `classes` (StorageClasses)
+* `csiNodes` (CSINodes): only in `attach_limits.jsonl.xz` beside it, whose volumes are attached to nodes with limits
 * `pods`: the pods on the nodes, some of which have ended
 * `pending`: the pods to schedule, each on its own: none of them takes room from another
 * `answers`: one for each pending pod, in order. `nodes` has the reasons of each node by its name, empty where the pod
@@ -30,6 +31,7 @@ from typing import Final
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 from scripts.oracles.scheduler.build import build_oracle
 from scripts.record.scheduler_process import RealScheduler
+from tests.nodegroups.attach_cases import attach_cases
 from tests.nodegroups.scheduler_cases import Json, Maker
 
 TABLE: Final = Path(__file__).parents[2] / "tests" / "nodegroups" / "data" / "scheduler.jsonl.xz"
@@ -89,8 +91,12 @@ def main() -> None:
     wanted = parser.parse_args()
     maker = Maker(wanted.seed)
     cases = [maker.make() for _ in range(wanted.count)]
+    limits = attach_cases(500, wanted.seed)
     with tempfile.TemporaryDirectory() as folder:
-        answers = decide(build_oracle(Path(folder)), cases)
+        program = build_oracle(Path(folder))
+        answers, limited = decide(program, cases), decide(program, limits)
+    found = [{**case, "answers": each} for case, each in zip(limits, limited, strict=True)]
+    wanted.output.with_name("attach_limits.jsonl.xz").write_bytes(compressed(found))
     rows: list[Json] = [{**case, "answers": found} for case, found in zip(cases, answers, strict=True)]
     check(rows, wanted.real)
     wanted.output.parent.mkdir(parents=True, exist_ok=True)

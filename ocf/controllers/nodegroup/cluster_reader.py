@@ -15,6 +15,7 @@ from ocf.cluster.cache.projection import Projection
 from ocf.controllers.nodegroup.node_index import JoinedNode
 from ocf.controllers.nodegroup.objects import API_VERSION, GroupObject, NodeObject, read_group, read_node
 from ocf.nodegroups.snapshot import (
+    AttachLimits,
     Claim,
     ClusterSnapshot,
     DaemonSet,
@@ -44,6 +45,7 @@ _BUDGETS: Final = ("policy/v1", "PodDisruptionBudget")
 _CLAIMS: Final = ("v1", "PersistentVolumeClaim")
 _VOLUMES: Final = ("v1", "PersistentVolume")
 _CLASSES: Final = ("storage.k8s.io/v1", "StorageClass")
+_CSI_NODES: Final = ("storage.k8s.io/v1", "CSINode")
 _DAEMON_SETS: Final = ("apps/v1", "DaemonSet")
 _NAMESPACES: Final = ("v1", "Namespace")
 
@@ -56,6 +58,7 @@ KINDS: Final = (
     _CLAIMS,
     _VOLUMES,
     _CLASSES,
+    _CSI_NODES,
     _DAEMON_SETS,
     _NAMESPACES,
 )
@@ -81,6 +84,7 @@ class CoreObjects:
     claims: tuple[Claim | RejectedObject, ...] = ()
     volumes: tuple[Volume | RejectedObject, ...] = ()
     storage_classes: tuple[StorageClass | RejectedObject, ...] = ()
+    attach_limits: tuple[AttachLimits | RejectedObject, ...] = ()
     daemon_sets: tuple[DaemonSet | RejectedObject, ...] = ()
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -103,6 +107,7 @@ class CoreObjects:
             claims=without_rejected(self.claims, rejected),
             volumes=without_rejected(self.volumes, rejected),
             storage_classes=without_rejected(self.storage_classes, rejected),
+            attach_limits=without_rejected(self.attach_limits, rejected),
             daemon_sets=without_rejected(self.daemon_sets, rejected),
             namespaces=self.namespaces,
             usage=usage,
@@ -137,6 +142,7 @@ class ObjectReader:
         self._claims = Projection(*_CLAIMS, _reading(Claim.of))
         self._volumes = Projection(*_VOLUMES, _reading(Volume.of))
         self._classes = Projection(*_CLASSES, _reading(StorageClass.of))
+        self._csi_nodes = Projection(*_CSI_NODES, _reading(AttachLimits.of))
         self._daemon_sets = Projection(*_DAEMON_SETS, _reading(DaemonSet.of))
         self._namespaces = Projection(*_NAMESPACES, read_namespace)
         self._tabulated: tuple[SnapshotPod | RejectedObject, ...] = ()
@@ -151,10 +157,11 @@ class ObjectReader:
             self._pods.read(cluster),
             self._budgets.read(cluster),
         )
-        claims, volumes, classes, daemon_sets, namespaces = await asyncio.gather(
+        claims, volumes, classes, csi_nodes, daemon_sets, namespaces = await asyncio.gather(
             self._claims.read(cluster),
             self._volumes.read(cluster),
             self._classes.read(cluster),
+            self._csi_nodes.read(cluster),
             self._daemon_sets.read(cluster),
             self._namespaces.read(cluster),
         )
@@ -166,6 +173,7 @@ class ObjectReader:
             claims=claims,
             volumes=volumes,
             storage_classes=classes,
+            attach_limits=csi_nodes,
             daemon_sets=daemon_sets,
             namespaces=dict(namespaces),
         )
@@ -202,6 +210,7 @@ def parse_objects(manifests: Iterable[Manifest]) -> Objects:
         claims=parsed(_CLAIMS, Claim.of),
         volumes=parsed(_VOLUMES, Volume.of),
         storage_classes=parsed(_CLASSES, StorageClass.of),
+        attach_limits=parsed(_CSI_NODES, AttachLimits.of),
         daemon_sets=parsed(_DAEMON_SETS, DaemonSet.of),
         namespaces=dict(map(read_namespace, by_kind[_NAMESPACES])),
     )

@@ -28,6 +28,7 @@ _READS: Final = (
     ("", "namespaces"),
     ("policy", "poddisruptionbudgets"),
     ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "csinodes"),
     ("apps", "daemonsets"),
     (GROUP, "nodegroups"),
     (GROUP, "vpsienodes"),

@@ -197,8 +197,8 @@ def _rejected(
 ) -> Iterator[Unplaced]:
     """Yield pods that have a place on a node that is ready, but that the scheduler keeps rejecting.
 
-    It knows filters that are not known here: limits of attached volumes, dynamic resource allocation, plugins. No node
-    is added for such a pod, because nothing says that it would help.
+    It knows filters that are not known here: storage capacity, dynamic resource allocation, plugins. No node is added
+    for such a pod, because nothing says that it would help.
     """
     found: dict[str, list[SnapshotPod]] = {}
     for pod in pods:

@@ -41,7 +41,7 @@ def fill(
     if view.shape.spread:
         return _spread(state, view, count, first=first, stop=stop, hinted=hinted)
     candidates = _candidates(view, first, stop, view.hint if hinted else 0)
-    if constrained or view.shape.ports or view.exclusive:
+    if constrained or view.shape.ports or view.exclusive or view.volumes:
         found = _one_by_one(state, view, candidates, count)
     else:
         found = _by_resources(state, view, candidates, count)
@@ -169,7 +169,7 @@ def _place_in(state: ClusterState, view: ShapeView, group: _Topology) -> int | N
         if reason == SPREAD:
             group.position = position
             return -1
-        if reason is None and state.has_room(view, index) and not state.in_use(view):
+        if reason is None and state.accepts(view, index):
             state.place(view.shape, index)
             group.position = position
             return index

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ocf.nodegroups.predicates.reasons import IN_USE, PORTS, Misfit, Shortage
+from ocf.nodegroups.predicates.reasons import IN_USE, PORTS, VOLUME_COUNT, Misfit, Shortage
 from ocf.nodegroups.predicates.state import ClusterState
 from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape
 from ocf.nodegroups.snapshot.pods import SnapshotPod
@@ -52,6 +52,8 @@ def explain(shape: PodShape, index: int, state: ClusterState) -> Misfit | None:
         found = Misfit("NodeResourcesFit", tuple(each.reason for each in short), short)
     if found is None and view.exclusive and state.in_use(view):
         found = Misfit("VolumeRestrictions", (IN_USE,))
+    if found is None and view.volumes and not state.attaches(view, index):
+        found = Misfit("NodeVolumeLimits", (VOLUME_COUNT,))
     if found is None:
         found = view.static.check_volumes(node)
     if found is None and view.rules.refresh():

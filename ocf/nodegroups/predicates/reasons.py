@@ -21,6 +21,7 @@ __all__ = [
     "TAINT",
     "TOO_MANY_PODS",
     "UNSCHEDULABLE",
+    "VOLUME_COUNT",
     "ZONE",
     "Misfit",
     "Shortage",
@@ -34,6 +35,7 @@ TOO_MANY_PODS: Final = "Too many pods"
 IN_USE: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
+VOLUME_COUNT: Final = "node(s) exceed max volume count"
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
 ZONE: Final = "node(s) had no available volume zone"

@@ -6,7 +6,7 @@ from typing import Final
 
 from ocf.nodegroups.predicates.rules import Counters, TopologyRules
 from ocf.nodegroups.predicates.static import StaticFilter
-from ocf.nodegroups.predicates.volumes import exclusive_claims
+from ocf.nodegroups.predicates.volumes import attached_volume, exclusive_claims
 from ocf.nodegroups.snapshot import ClusterSnapshot, Node, PodShape
 
 __all__ = ["ShapeView"]
@@ -35,6 +35,7 @@ class ShapeView:
         "shape",
         "static",
         "turn",
+        "volumes",
     )
 
     def __init__(self, shape: PodShape, snapshot: ClusterSnapshot, counters: Counters) -> None:
@@ -42,6 +43,8 @@ class ShapeView:
         self.static = StaticFilter(shape, snapshot)
         self.rules = TopologyRules(shape, counters)
         self.exclusive = exclusive_claims(shape, snapshot) if shape.claims else ()
+        keys = dict.fromkeys(f"{shape.namespace}/{name}" for name in shape.claims)
+        self.volumes = frozenset(filter(None, (attached_volume(key, snapshot) for key in keys)))
         self.candidates: list[int] = []
         self.covered = 0
         self.hint = 0

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ocf.nodegroups.predicates.counter_table import CounterTable
 from ocf.nodegroups.predicates.shape_view import ShapeView
+from ocf.nodegroups.predicates.volumes import attached_volume
 from ocf.nodegroups.snapshot import ClusterSnapshot, HostPort, Node, PodShape
 
 __all__ = ["ClusterState"]
@@ -43,7 +44,9 @@ class ClusterState:
         self.closed: set[int] = set()
         self._kind_numbers: dict[object, int] = {}
         self.counters = CounterTable(snapshot, self.nodes)
+        self.attached: list[dict[tuple[str, str], int]] = []
         self._claims: dict[str, int] = {}
+        self._volumes: dict[str, tuple[str, str] | None] = {}
         self._views: dict[PodShape, ShapeView] = {}
         self._journal: list[Callable[[], None]] = []
         # Room that is there is used before room that is on its way.
@@ -97,12 +100,23 @@ class ClusterState:
         return (
             self.has_room(view, index)
             and not (view.exclusive and self.in_use(view))
+            and (not view.volumes or self.attaches(view, index))
             and (not view.rules.refresh() or view.rules.check(index) is None)
         )
 
     def in_use(self, view: ShapeView) -> bool:
         """Return whether a pod uses a claim of this shape that only one pod at a time may use."""
         return any(self._claims.get(key) for key in view.exclusive)
+
+    def attaches(self, view: ShapeView, index: int) -> bool:
+        """Return whether the CSI drivers of a node can attach the volumes of one more pod, as `NodeVolumeLimits`."""
+        attached = self.attached[index]
+        for driver, most in self.nodes[index].attach_limits:
+            # One that another pod uses there is attached already.
+            new = sum(each[0] == driver and each not in attached for each in view.volumes)
+            if new and new + sum(each[0] == driver for each in attached) > most:
+                return False
+        return True
 
     def place(self, shape: PodShape, index: int, count: int = 1) -> None:
         """Place pods on a node; nothing is checked.
@@ -172,9 +186,18 @@ class ClusterState:
         for port in shape.ports:
             _add(self.ports[index], port, count)
         for claim in shape.claims:
-            _add(self._claims, f"{shape.namespace}/{claim}", count)
+            key = f"{shape.namespace}/{claim}"
+            _add(self._claims, key, count)
+            volume = self._volume(key)
+            if volume is not None:
+                _add(self.attached[index], volume, count)
         _add(self.placed[index], shape, count)
         self.counters.change(shape, index, count)
+
+    def _volume(self, claim: str) -> tuple[str, str] | None:
+        if claim not in self._volumes:
+            self._volumes[claim] = attached_volume(claim, self.snapshot)
+        return self._volumes[claim]
 
     def _append(self, node: Node) -> None:
         index = len(self.nodes)
@@ -187,6 +210,7 @@ class ClusterState:
         self.free_pods.append(allocatable.pods)
         self.free_scalars.append(dict(allocatable.scalars))
         self.ports.append({})
+        self.attached.append({})
         self.placed.append({})
         self.kinds.append(self._kind(node))
         self.counters.node_added(index)
@@ -207,6 +231,7 @@ class ClusterState:
             numbers.pop()
         self.free_scalars.pop()
         self.ports.pop()
+        self.attached.pop()
         self.placed.pop()
         for view in self._views.values():
             if view.covered > index:

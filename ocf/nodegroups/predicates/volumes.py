@@ -1,7 +1,8 @@
-"""Filters for the volumes of a pod: binding, node affinity of volumes, and zones.
+"""Filters for the volumes of a pod: binding, node affinity of volumes, zones, and what CSI drivers can attach.
 
-Not checked: storage capacity of CSI drivers, limits of attached volumes, and disks that are named in the pod itself.
-Source: `volumerestrictions`, `volumebinding` and `volumezone` of Kubernetes 1.36.
+Not checked: storage capacity of CSI drivers, disks that are named in the pod itself, limits for volumes of the kinds
+before CSI, and volumes that are still attached after their pod is gone. Source: `volumerestrictions`,
+`nodevolumelimits`, `volumebinding` and `volumezone` of Kubernetes 1.36.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from typing import Final
 from ocf.nodegroups.predicates.reasons import BIND_CONFLICT, NODE_CONFLICT, ZONE, Misfit
 from ocf.nodegroups.snapshot import Claim, ClusterSnapshot, Node, PodShape, Volume, matches_any
 
-__all__ = ["VolumeFilter", "exclusive_claims"]
+__all__ = ["VolumeFilter", "attached_volume", "exclusive_claims"]
 
 _ZONE_KEYS: Final = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -27,6 +28,20 @@ def exclusive_claims(shape: PodShape, snapshot: ClusterSnapshot) -> tuple[str, .
     return tuple(
         key for key in keys if key in snapshot.claims and "ReadWriteOncePod" in snapshot.claims[key].access_modes
     )
+
+
+def attached_volume(claim_key: str, snapshot: ClusterSnapshot) -> tuple[str, str] | None:
+    """Return the CSI driver of a claim and what identifies its volume; None if no driver attaches it."""
+    claim = snapshot.claims.get(claim_key)
+    if claim is None:
+        return None
+    volume = snapshot.volumes.get(claim.volume)
+    if volume is not None:
+        return volume.csi if volume.csi is not None and all(volume.csi) else None
+    # Without a volume yet, the one that will be provisioned counts (getCSIDriverInfoFromSC).
+    storage_class = snapshot.storage_classes.get(claim.storage_class)
+    # No handle of a volume contains the name of a claim behind a blank.
+    return (storage_class.provisioner, f"claim {claim_key}") if storage_class and storage_class.provisioner else None
 
 
 class VolumeFilter:

@@ -50,6 +50,9 @@ def _has_room(state: ClusterState, index: int, template: NodeTemplate) -> bool:
         or state.free_pods[index] < before.pods - size.pods
     ):
         return False
+    attached = [driver for driver, _ in state.attached[index]]
+    if any(attached.count(driver) > most for driver, most in template.node.attach_limits):
+        return False
     has, had, free = dict(size.scalars), dict(before.scalars), state.free_scalars[index]
     return all(free.get(name, 0) >= amount - has.get(name, 0) for name, amount in had.items())
 

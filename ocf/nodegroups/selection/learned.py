@@ -5,7 +5,7 @@ its labels and taints, and the pods that run on every node. What it lacks of wha
 which outlasts the node.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -63,6 +63,7 @@ class Learned:
             labels={**model.labels, **group.labels, **group.member_labels},
             taints=tuple(taints),
             allocatable=model.allocatable,
+            attach_limits=model.attach_limits,
             companions=model.companions,
         )
 
@@ -121,7 +122,7 @@ def is_startup_taint(taint: Taint, group: NodeGroup) -> bool:
 
 
 def _model(group: NodeGroup, nodes: Sequence[Node], snapshot: ClusterSnapshot, now: datetime) -> Node:
-    newest = max(nodes, key=lambda node: (node.created is not None, node.created or now, node.name))
+    newest = max(nodes, key=_age(now))
     young = newest.created is not None and now - newest.created < group.startup_limit
     taints = tuple(each for each in newest.taints if not each.key.startswith(_PASSING_TAINTS))
     allocatable = newest.allocatable
@@ -135,6 +136,10 @@ def _model(group: NodeGroup, nodes: Sequence[Node], snapshot: ClusterSnapshot, n
             for name, amount in node.allocatable.scalars:
                 scalars[name] = max(scalars.get(name, 0), amount)
         allocatable = allocatable._replace(scalars=tuple(sorted(scalars.items())))
+    # A driver registers itself after its node has joined, so that of the newest node may be missing yet.
+    limits: dict[str, int] = {}
+    for node in sorted(nodes, key=_age(now)):
+        limits.update(node.attach_limits)
     own_names = {newest.name, newest.labels.get(_HOSTNAME, newest.name)}
     pods = snapshot.pods_on(newest.name)
     companions = (pod.shape for pod in pods if (pod.of_daemon_set or pod.mirror) and not pod.deleting)
@@ -143,9 +148,15 @@ def _model(group: NodeGroup, nodes: Sequence[Node], snapshot: ClusterSnapshot, n
         labels={key: value for key, value in newest.labels.items() if value not in own_names},
         taints=taints,
         allocatable=allocatable,
+        attach_limits=tuple(sorted(limits.items())),
         # The controller of a DaemonSet names the node of each of its pods in its affinity.
         companions=tuple(dict.fromkeys(replace(shape, node_affinity=None) for shape in companions)),
     )
+
+
+def _age(now: datetime) -> Callable[[Node], tuple[bool, datetime, str]]:
+    """Return the key that sorts nodes by their creation, the newest one last."""
+    return lambda node: (node.created is not None, node.created or now, node.name)
 
 
 def _overhead(companions: Iterable[PodShape], daemon_sets: Sequence[DaemonSet]) -> dict[str, int]:

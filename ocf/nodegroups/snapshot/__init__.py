@@ -8,13 +8,14 @@ from ocf.nodegroups.snapshot.rejected import RejectedObject
 from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, total
 from ocf.nodegroups.snapshot.shapes import HostPort, PodShape, Shapes
 from ocf.nodegroups.snapshot.snapshot import ClusterSnapshot
-from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
+from ocf.nodegroups.snapshot.storage import AttachLimits, Claim, StorageClass, Volume
 from ocf.nodegroups.snapshot.topology import AffinityTerm, SpreadConstraint
 from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
 
 __all__ = [
     "NO_RESOURCES",
     "AffinityTerm",
+    "AttachLimits",
     "Claim",
     "ClusterSnapshot",
     "DaemonSet",

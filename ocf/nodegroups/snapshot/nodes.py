@@ -47,6 +47,7 @@ class Node:
         created: `metadata.creationTimestamp`.
         in_flight: Whether it was ordered and is not ready for pods yet. Packing fills it as if it were there.
         offering: Instance type and zone that it was ordered as; None if only its labels say so.
+        attach_limits: The most volumes that each CSI driver can attach; without one a driver has no limit.
         companions: The shapes of the DaemonSet pods and static pods that run on the node that it is modelled on.
     """
 
@@ -60,6 +61,7 @@ class Node:
     created: datetime | None = None
     in_flight: bool = False
     offering: tuple[str, str] | None = None
+    attach_limits: tuple[tuple[str, int], ...] = ()
     companions: tuple[PodShape, ...] = ()
 
     @property

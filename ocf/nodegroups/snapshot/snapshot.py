@@ -14,7 +14,7 @@ from ocf.nodegroups.snapshot.pods import PodTable, SnapshotPod
 from ocf.nodegroups.snapshot.rejected import RejectedObject, read_all
 from ocf.nodegroups.snapshot.resources import Resources
 from ocf.nodegroups.snapshot.shapes import Shapes
-from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
+from ocf.nodegroups.snapshot.storage import AttachLimits, Claim, StorageClass, Volume
 from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
 from ocf.objects import Manifest
 
@@ -70,12 +70,23 @@ class ClusterSnapshot:
         claims: Iterable[Claim] = (),
         volumes: Iterable[Volume] = (),
         storage_classes: Iterable[StorageClass] = (),
+        attach_limits: Iterable[AttachLimits] = (),
         daemon_sets: Iterable[DaemonSet] = (),
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         usage: Mapping[str, Resources] | None = None,
         rejected: Iterable[RejectedObject] = (),
     ) -> "ClusterSnapshot":
-        """Return a snapshot of parsed objects; finished pods are left out, and the order of the objects is ignored."""
+        """Return a snapshot of parsed objects; finished pods are left out, and the order of the objects is ignored.
+
+        Args:
+            attach_limits: The limits of attached volumes of nodes; those of nodes in flight follow from their type.
+        """
+        limits = {each.name: each.counts for each in attach_limits if each.counts}
+        if limits:
+            nodes = (
+                replace(each, attach_limits=limits[each.name]) if each.name in limits and not each.in_flight else each
+                for each in nodes
+            )
         table = pods if isinstance(pods, PodTable) else PodTable.of(pods)
         return cls(
             nodes=Overlay({node.name: node for node in sorted(nodes, key=lambda node: node.name)}),
@@ -101,6 +112,7 @@ class ClusterSnapshot:
         claims: Iterable[Manifest] = (),
         volumes: Iterable[Manifest] = (),
         storage_classes: Iterable[Manifest] = (),
+        csi_nodes: Iterable[Manifest] = (),
         daemon_sets: Iterable[Manifest] = (),
         namespaces: Iterable[Manifest] = (),
         in_flight: Iterable[Node] = (),
@@ -118,6 +130,7 @@ class ClusterSnapshot:
             claims: PersistentVolumeClaims.
             volumes: PersistentVolumes.
             storage_classes: StorageClasses.
+            csi_nodes: CSINodes.
             daemon_sets: DaemonSets.
             namespaces: Namespaces, for selectors of namespaces.
             in_flight: Nodes that were ordered. One that has joined under its name replaces the Node of that name only
@@ -133,6 +146,7 @@ class ClusterSnapshot:
             claims=read(Claim.of, claims),
             volumes=read(Volume.of, volumes),
             storage_classes=read(StorageClass.of, storage_classes),
+            attach_limits=read(AttachLimits.of, csi_nodes),
             daemon_sets=read(DaemonSet.of, daemon_sets),
             namespaces=dict(map(read_namespace, namespaces)),
             usage=usage,

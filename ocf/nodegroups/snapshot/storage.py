@@ -8,7 +8,7 @@ from ocf.nodegroups.snapshot.node_selectors import NodeSelectorTerm, read_terms
 from ocf.objects import Manifest
 from ocf.objects.selectors import LabelSelector
 
-__all__ = ["Claim", "StorageClass", "Volume"]
+__all__ = ["AttachLimits", "Claim", "StorageClass", "Volume"]
 
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -89,6 +89,7 @@ class Volume:
         phase: `Available`, `Bound`, `Released` or `Failed`.
         local: Whether its content is on one node.
         deleting: Whether it is being deleted.
+        csi: Its CSI driver and its handle there; None for a volume of another kind.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Volume:
     phase: str = "Available"
     local: bool = False
     deleting: bool = False
+    csi: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, volume: Manifest) -> "Volume":
@@ -115,7 +117,7 @@ class Volume:
     @classmethod
     def _read(cls, volume: ObjectFields) -> "Volume":
         spec = volume.spec
-        affinity, claim = spec.child("nodeAffinity"), spec.child("claimRef")
+        affinity, claim, csi = spec.child("nodeAffinity"), spec.child("claimRef"), spec.child("csi")
         return cls(
             name=volume.name,
             labels=volume.metadata.labels("labels"),
@@ -130,6 +132,7 @@ class Volume:
             phase=volume.status.text("phase") or "Pending",
             local="local" in spec or "hostPath" in spec,
             deleting=volume.deleting,
+            csi=(csi.text("driver"), csi.text("volumeHandle")) if "csi" in spec else None,
         )
 
 
@@ -167,6 +170,37 @@ class StorageClass:
             delayed=fields.text("volumeBindingMode") == "WaitForFirstConsumer",
             topologies=tuple(map(_topology, fields.items("allowedTopologies"))),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachLimits:
+    """How many volumes the CSI drivers can attach to a node, from its CSINode.
+
+    Args:
+        name: The name of the node.
+        counts: The most volumes by driver; drivers without a limit are left out.
+    """
+
+    name: str
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, csi_node: Manifest) -> "AttachLimits":
+        """Parse a CSINode.
+
+        Raises:
+            ManifestError: If fields are invalid.
+        """
+        return read_object("CSINode", csi_node, cls._read, namespaced=False)
+
+    @classmethod
+    def _read(cls, csi_node: ObjectFields) -> "AttachLimits":
+        counts = {
+            each.text("name"): each.child("allocatable").integer("count")
+            for each in csi_node.spec.items("drivers")
+            if "count" in each.child("allocatable")
+        }
+        return cls(name=csi_node.name, counts=tuple(sorted(counts.items())))
 
 
 def _class_of(found: ObjectFields) -> str:

@@ -41,6 +41,7 @@ type situation struct {
 	Claims     []*v1.PersistentVolumeClaim `json:"claims"`
 	Volumes    []*v1.PersistentVolume      `json:"volumes"`
 	Classes    []*storagev1.StorageClass   `json:"classes"`
+	CSINodes   []*storagev1.CSINode        `json:"csiNodes"`
 }
 
 type answer struct {
@@ -105,6 +106,9 @@ func fill(factory informers.SharedInformerFactory, given *situation) error {
 	}
 	for _, each := range given.Classes {
 		add(storage.StorageClasses().Informer().GetStore().Add(each))
+	}
+	for _, each := range given.CSINodes {
+		add(storage.CSINodes().Informer().GetStore().Add(each))
 	}
 	return all
 }

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from ocf.nodegroups.predicates import ClusterState, explain
+from ocf.nodegroups.predicates.reasons import VOLUME_COUNT
 from ocf.nodegroups.snapshot import ClusterSnapshot
+from tests.nodegroups.attach_cases import attach_cases
 
 TABLE = Path(__file__).parents[1] / "data" / "scheduler.jsonl.xz"
+ATTACH_LIMITS = TABLE.with_name("attach_limits.jsonl.xz")
 SHARDS = 8
 
 
 @cache
-def situations() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in lzma.decompress(TABLE.read_bytes()).decode().splitlines()]
+def situations(table: Path = TABLE) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lzma.decompress(table.read_bytes()).decode().splitlines()]
 
 
 def differences(situation: dict[str, Any]) -> list[str]:
@@ -27,6 +30,7 @@ def differences(situation: dict[str, Any]) -> list[str]:
         claims=situation.get("claims", ()),
         volumes=situation.get("volumes", ()),
         storage_classes=situation.get("classes", ()),
+        csi_nodes=situation.get("csiNodes", ()),
         namespaces=situation["namespaces"],
     )
     state = ClusterState(snapshot)
@@ -51,3 +55,18 @@ def test_the_reasons_are_those_of_the_scheduler(shard: int) -> None:
         for number in range(shard, len(situations()), SHARDS)
         if (found := differences(situations()[number]))
     } == {}
+
+
+@pytest.mark.promise("node-groups-fits", runs="500 recorded situations with limits of attached volumes")
+def test_the_limits_of_attached_volumes_are_those_of_the_scheduler() -> None:
+    table = situations(ATTACH_LIMITS)
+    assert [{key: part for key, part in row.items() if key != "answers"} for row in table[:50]] == attach_cases(50)
+    reasons = [
+        reason
+        for row in table
+        for answer in row["answers"]
+        for rejected in answer["nodes"].values()
+        for reason in rejected
+    ]
+    assert reasons.count(VOLUME_COUNT) > len(table) // 2
+    assert {number: found for number, row in enumerate(table) if (found := differences(row))} == {}

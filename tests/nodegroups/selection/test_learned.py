@@ -211,3 +211,79 @@ def test_a_promised_node_without_what_its_type_lacks() -> None:
     found = gap.apply(node)
     assert found.allocatable == Resources(cpu=3400, memory=16 * GI, pods=109)
     assert "disk" not in found.labels
+
+
+def disks(count: int, *, on: dict[str, int]) -> dict[str, Any]:
+    """Return small pods with a disk each: some on nodes, the others pending."""
+    names = [f"data-{number}" for number in range(count + sum(on.values()))]
+    where = [name for name, number in on.items() for _ in range(number)] + [""] * count
+    storage = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {
+        "claims": [
+            {"metadata": {"name": name, "namespace": "default"}, "spec": {**storage, "storageClassName": "disk"}}
+            for name in names
+        ],
+        "storage_classes": [
+            {
+                "metadata": {"name": "disk"},
+                "provisioner": "disk.example.com",
+                "volumeBindingMode": "WaitForFirstConsumer",
+            }
+        ],
+        "pods": [
+            pod(
+                name,
+                cpu="10m",
+                memory="1Mi",
+                on=node_name,
+                volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": name}}],
+            )
+            for name, node_name in zip(names, where, strict=True)
+        ],
+    }
+
+
+def csi_node(name: str, count: int | None) -> dict[str, Any]:
+    limit = {} if count is None else {"allocatable": {"count": count}}
+    return {"metadata": {"name": name}, "spec": {"drivers": [{"name": "disk.example.com", "nodeID": name, **limit}]}}
+
+
+# https://github.com/kubernetes/autoscaler/issues/4517, https://github.com/digitalocean/csi-digitalocean/issues/314
+@pytest.mark.parametrize(
+    ("nodes", "limits", "expected"),
+    [
+        pytest.param({"n0": 2}, {"n0": 2}, 3, id="a full node, and new ones with the same limit"),
+        pytest.param({"n0": 1}, {"n0": 2}, 2, id="a place on the node that there is"),
+        pytest.param({"n0": 2}, {"n0": 9}, 0, id="room for all"),
+        pytest.param({"n0": 2}, {"n0": None}, 0, id="a driver without a limit"),
+        pytest.param({"n0": 2}, {}, 0, id="no driver"),
+        pytest.param({"n0": 2, "n1": 2}, {"n0": 2, "n1": 5}, 1, id="the newest node is the model"),
+        pytest.param({"n0": 2, "n1": 5}, {"n0": 2}, 0, id="a new node whose driver has not registered itself"),
+    ],
+)
+def test_pods_beyond_the_limit_of_attached_volumes_get_nodes(
+    nodes: dict[str, int], limits: dict[str, int | None], expected: int
+) -> None:
+    snapshot: dict[str, Any] = {
+        "nodes": [joined(name, created=OLD if name == "n0" else NEW) for name in nodes],
+        "csi_nodes": [csi_node(name, count) for name, count in limits.items()],
+    }
+    assert added(decided(**snapshot, **disks(5, on=nodes))) == expected
+
+
+def test_a_new_node_has_the_limit_of_a_node_whose_driver_has_registered_itself() -> None:
+    nodes = [joined("n0", created=OLD), joined("n1", created=NEW)]
+    objects = disks(4, on={"n0": 2})
+    objects["pods"].append(pod("full", cpu="4", on="n1"))
+    assert added(decided(nodes=nodes, csi_nodes=[csi_node("n0", 2)], **objects)) == 2
+
+
+def test_a_pod_with_more_volumes_than_any_node_attaches_adds_none() -> None:
+    objects = disks(2, on={"n0": 1})
+    one, other = objects["pods"][-2:]
+    one["spec"]["volumes"] += [{**each, "name": "more"} for each in other["spec"]["volumes"]]
+    del objects["pods"][-1]
+    decision = decided(nodes=[joined("n0")], csi_nodes=[csi_node("n0", 1)], **objects)
+    assert added(decision) == 0
+    (unplaced,) = decision.scale_up.unplaced
+    assert "node(s) exceed max volume count" in unplaced.reason
