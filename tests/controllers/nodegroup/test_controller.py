@@ -13,10 +13,10 @@ from ocf.controllers.nodegroup.definitions import node_group_definition
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.errors import CapacityExhaustedError, ProviderUnavailableError
+from ocf.errors import ProviderUnavailableError
 from ocf.nodegroups import Machine, MachineRequest
 from ocf.objects import ObjectKey
-from tests.controllers.nodegroup.conftest import API, GROUP, LARGE, SMALL, TICK, Env, run
+from tests.controllers.nodegroup.conftest import API, GROUP, SMALL, TICK, Env, run
 
 
 def test_pods_get_nodes_and_nodes_go_when_the_pods_have_gone(env: Env) -> None:
@@ -85,138 +85,6 @@ def test_labels_and_taints_of_the_group_are_on_its_nodes(env: Env) -> None:
     run(scenario())
 
 
-def test_an_instance_type_that_is_refused_is_followed_by_the_next(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        env.restart(provider=(cloud := Refuses([SMALL, LARGE], env.clock)))
-        env.provider = cloud
-        await env.add_pod()
-        await env.tick(8)
-        assert await env.phases() == ["Ready"]
-        (node,) = await env.objects("VPSieNode")
-        assert node["spec"]["instanceType"] == "large"
-        assert env.events.reasons().count("ScaleUpFailed") == 1
-        (backoff,) = (await env.status())["backoffs"]
-        assert (backoff["instanceType"], backoff["failures"]) == ("small", 1)
-        assert "small is sold out" in backoff["message"]
-        assert (await env.read_conditions(GROUP))["Error"]["reason"] == "NodeProvisioningFailed"
-        assert cloud.refused == 1
-
-    run(scenario())
-
-
-def test_several_refusals_at_once_are_one_failure(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up(offeringIDs=["small"])
-        env.provider = cloud = Refuses([SMALL], env.clock)
-        env.restart()
-        for number in range(4):
-            await env.add_pod(f"web-{number}", cpu="1900m")
-        await env.tick(5)
-        (backoff,) = (await env.status())["backoffs"]
-        assert (backoff["failures"], cloud.refused) == (1, 4)
-        await env.tick(12)
-        (backoff,) = (await env.status())["backoffs"]
-        assert backoff["failures"] == 2
-
-    run(scenario())
-
-
-def test_a_node_that_never_boots_is_given_up_and_replaced_by_another_type(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up(scaleUpPolicy={"bootTimeout": "5m"})
-        env.cloud.broken = True
-        await env.add_pod()
-        await env.tick(4)
-        env.cloud.broken = False
-        await env.tick(8)
-        (node,) = await env.objects("VPSieNode")
-        assert (node["spec"]["instanceType"], node["status"]["phase"]) == ("large", "Ready")
-        assert await env.machines() == 1
-        assert "ScaleUpFailed" in env.events.reasons()
-
-    run(scenario())
-
-
-def test_a_machine_that_disappears_is_replaced_and_its_node_is_deleted(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        await env.add_pod()
-        await env.tick(5)
-        (first,) = await env.nodes()
-        env.provider.interrupt(first)
-        await env.tick(2)
-        # One list may be wrong: it is lost a minute later, with its Node gone as well.
-        assert await env.phases() == ["Ready"]
-        await env.tick(8)
-        (second,) = await env.nodes()
-        assert first != second
-        assert await env.waiting() == []
-        # The machine died: its type is not to blame.
-        assert "backoffs" not in await env.status()
-
-    run(scenario())
-
-
-def test_a_node_that_stays_unready_is_replaced(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        await env.add_pod()
-        await env.tick(5)
-        (first,) = await env.nodes()
-        key = ObjectKey("v1", "Node", first)
-        await env.patch_status(key, {"conditions": [{"type": "Ready", "status": "Unknown"}]}, by="kubelet")
-        await env.tick(29)
-        assert await env.nodes() == [first]
-        await env.tick(8)
-        assert first not in await env.nodes()
-        assert await env.phases() == ["Ready"]
-        assert await env.waiting() == []
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("draining", [pytest.param(False, id="at work"), pytest.param(True, id="in a drain")])
-def test_pods_that_never_end_on_a_dead_node_do_not_keep_it(env: Env, *, draining: bool) -> None:
-    """The Node is deleted with its machine, and only then its pods end: their controller replaces them elsewhere."""
-
-    async def scenario() -> None:
-        await _half_empty(env)
-        if draining:
-            await until(env, "Draining")
-        stored = await env.objects("VPSieNode")
-        (name, *_) = [each["status"]["nodeName"] for each in stored if not draining or "drain" in each["status"]]
-        await env.kill_node(name)
-        for pod in await env.objects("Pod"):
-            if pod["spec"]["nodeName"] == name:
-                await env.cluster.delete(ObjectKey.of(pod))
-        await env.tick(20)
-        assert any("deletionTimestamp" in pod["metadata"] for pod in await env.objects("Pod"))
-        await env.tick(60)
-        assert name not in await env.nodes()
-        assert all("deletionTimestamp" not in pod["metadata"] for pod in await env.objects("Pod"))
-        assert (await env.waiting(), await env.machines()) == ([], 1)
-        assert len(await env.objects("Pod")) == 2
-
-    run(scenario())
-
-
-def test_a_node_that_registers_again_in_time_is_kept(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up(minNodes=1)
-        await env.tick(5)
-        (first,) = await env.nodes()
-        await env.cluster.delete(ObjectKey("v1", "Node", first))
-        await env.controller.reconcile()
-        assert await env.phases() == ["Ready"]
-        await env.tick(3)
-        assert await env.nodes() == [first]
-        (node,) = await env.objects("VPSieNode")
-        assert "unreadySince" not in node["status"]
-
-    run(scenario())
-
-
 def test_a_pod_that_never_fits_grows_nothing_and_is_named(env: Env) -> None:
     async def scenario() -> None:
         await env.set_up()
@@ -240,7 +108,7 @@ def test_one_pod_grows_one_group(env: Env) -> None:
     run(scenario())
 
 
-async def _half_empty(env: Env, **spec: Any) -> None:
+async def half_empty(env: Env, **spec: Any) -> None:
     """Let two nodes with one small pod each come up."""
     await env.set_up(minNodes=1, offeringIDs=["small"], **spec)
     await env.add_pod("web-0", cpu="900m")
@@ -256,7 +124,7 @@ async def _half_empty(env: Env, **spec: Any) -> None:
 
 def test_pods_of_a_removed_node_are_evicted_after_it_is_cordoned(env: Env) -> None:
     async def scenario() -> None:
-        await _half_empty(env)
+        await half_empty(env)
         before = await env.nodes()
         await env.tick(40)
         assert len(await env.nodes()) == 1
@@ -270,7 +138,7 @@ def test_pods_of_a_removed_node_are_evicted_after_it_is_cordoned(env: Env) -> No
 
 def test_a_node_is_not_removed_while_a_disruption_budget_forbids_it(env: Env) -> None:
     async def scenario() -> None:
-        await _half_empty(env)
+        await half_empty(env)
         await env.add_budget(0)
         await env.tick(60)
         assert len(await env.nodes()) == 2
@@ -284,7 +152,7 @@ def test_a_node_is_not_removed_while_a_disruption_budget_forbids_it(env: Env) ->
 
 def test_a_drain_that_a_budget_stops_is_given_up_and_the_node_takes_pods_again(env: Env) -> None:
     async def scenario() -> None:
-        await _half_empty(env, scaleDownPolicy={"drainTimeout": "3m"})
+        await half_empty(env, scaleDownPolicy={"drainTimeout": "3m"})
         await env.add_budget(1)
         await until(env, "Draining")
         await env.allow(0)
@@ -303,7 +171,7 @@ def test_a_drain_that_a_budget_stops_is_given_up_and_the_node_takes_pods_again(e
 
 def test_a_rule_that_forbids_a_removal_ends_its_drain(env: Env) -> None:
     async def scenario() -> None:
-        await _half_empty(env)
+        await half_empty(env)
         await until(env, "Draining")
         for name in await env.nodes():
             patch = {"metadata": {"annotations": {"ocf.dev/protected": "true"}}}
@@ -418,150 +286,6 @@ def test_a_status_that_cannot_be_read_stops_no_group(
     run(scenario())
 
 
-def test_a_machine_without_object_is_reported_then_deleted(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        await env.provider.create(MachineRequest("workers-0123456789", "workers", "small", "fra"))
-        await env.provider.create(MachineRequest("database", "", "small", "fra"))
-        await env.tick()
-        assert await env.machines() == 2
-        assert env.events.reasons() == ["OrphanedMachine"]
-        await env.tick()
-        assert [each.name for each in await env.provider.list()] == ["database"]
-
-    run(scenario())
-
-
-# https://github.com/aws/karpenter-provider-aws/issues/2734, https://github.com/cloudpilot-ai/karpenter-provider-gcp/issues/242
-def test_a_machine_without_object_belongs_to_its_group_again_while_pods_run_on_it(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up(maxNodes=1)
-        await env.provider.create(MachineRequest("workers-0123456789", "workers", "small", "fra"))
-        env.clock.advance(timedelta(minutes=1))
-        await env.add_pod()
-        await env.others()
-        await env.tick(5)
-        (node,) = await env.objects("VPSieNode")
-        assert (node["metadata"]["name"], node["spec"]["instanceType"]) == ("workers-0123456789", "small")
-        assert await env.phases() == ["Ready"]
-        notes = [each.note for each in env.events.all if each.reason == "OrphanedMachine"]
-        assert notes == [
-            "machine workers-0123456789 belongs to no VPSieNode",
-            "machine workers-0123456789 belongs to the group again, as pods run on its node",
-        ]
-        # It counts for the maximum, and goes when it is idle.
-        await env.add_pod("web-1", cpu="1500m")
-        await env.tick(10)
-        assert await env.machines() == 1
-        await env.remove_pods()
-        await env.tick(40)
-        assert await env.machines() == 0
-
-    run(scenario())
-
-
-def test_a_machine_that_only_its_name_suggests_is_logged_once_and_left_alone(
-    env: Env, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        for name in ("backup-2026010112", "work-0123456789", "workers-gpu-0123456789"):
-            await env.provider.create(MachineRequest(name, "", "small", "fra"))
-        await env.tick(6)
-        assert await env.machines() == 3
-        assert env.events.all == []
-        assert len([text for text in caplog.messages if "backup-2026010112 is left alone" in text]) == 1
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("theirs", [True, False])
-def test_a_machine_that_another_cluster_may_have_created_is_left_alone(
-    env: Env, monkeypatch: pytest.MonkeyPatch, *, theirs: bool
-) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        await env.provider.create(MachineRequest("workers-0123456789", "workers", "small", "fra"))
-        listed = env.provider.list
-
-        async def marked() -> Sequence[Machine]:
-            return [replace(each, may_be_foreign=theirs) for each in await listed()]
-
-        monkeypatch.setattr(env.provider, "list", marked)
-        await env.tick(6)
-        assert await env.machines() == (1 if theirs else 0)
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("how", ["in the same process", "by the label of its Node"])
-def test_a_machine_of_a_group_that_is_gone_is_deleted(env: Env, how: str) -> None:
-    """As after its finalizers and those of its nodes were removed by force."""
-
-    async def scenario() -> None:
-        await env.set_up(minNodes=1)
-        await env.tick(4)
-        (node,) = await env.objects("VPSieNode")
-        for key in (ObjectKey.of(node), GROUP):
-            await env.merge_patch(key, {"metadata": {"finalizers": None}}, by="user")
-            await env.cluster.delete(key)
-        if how == "by the label of its Node":
-            env.restart()
-        await env.tick(3)
-        assert await env.machines() == 0
-
-    run(scenario())
-
-
-def test_a_machine_without_object_belongs_to_its_group_however_long_the_name_of_that_is(env: Env) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        await env.cluster.delete(GROUP)
-        await env.add_group("w" * 63, offeringIDs=["small"])
-        await env.add_pod(cpu="900m")
-        await env.tick(6)
-        (node,) = await env.objects("VPSieNode")
-        await env.merge_patch(ObjectKey.of(node), {"metadata": {"finalizers": None}}, by="user")
-        await env.cluster.delete(ObjectKey.of(node))
-        await env.tick(6)
-        assert [each["metadata"]["name"] for each in await env.objects("VPSieNode")] == [node["metadata"]["name"]]
-
-    run(scenario())
-
-
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        pytest.param({"instance_type": "c5.large"}, "instanceType", id="type"),
-        pytest.param({"zone": "fra.1"}, "datacenterID", id="zone"),
-        pytest.param({"instance_type": "s" * 200}, "instanceType", id="long type"),
-    ],
-)
-def test_a_machine_without_object_that_no_object_can_describe_is_reported_once_and_alone(
-    env: Env, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], field: str
-) -> None:
-    async def scenario() -> None:
-        await env.set_up()
-        for name in ("workers-0123456789", "workers-1123456789"):
-            await env.provider.create(MachineRequest(name, "workers", "small", "fra"))
-        env.clock.advance(timedelta(minutes=1))
-        await env.provider.register_nodes(env.cluster)
-        await env.add_pod(nodeName="workers-0123456789")
-        listed = env.provider.list
-
-        async def changed() -> Sequence[Machine]:
-            return [replace(each, **changes) if each.name == "workers-0123456789" else each for each in await listed()]
-
-        monkeypatch.setattr(env.provider, "list", changed)
-        await env.tick(6)
-        assert [each.name for each in await listed()] == ["workers-0123456789"]
-        notes = [each.note for each in env.events.all if "no VPSieNode can be created for it" in each.note]
-        assert len(notes) == 1
-        assert f"spec.{field}: " in notes[0]
-
-    run(scenario())
-
-
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
@@ -632,7 +356,7 @@ def test_a_dry_run_decides_and_writes_nothing(env: Env) -> None:
 @pytest.mark.promise("node-groups-quiet", runs="1 000 reconciles with a blocked node and a pod that never fits")
 def test_a_converged_cluster_is_not_written_to_for_a_thousand_reconciles(env: Env) -> None:
     async def scenario() -> None:
-        await _half_empty(env)
+        await half_empty(env)
         await env.add_budget(0)
         await env.add_pod("huge", cpu="64")
         await env.tick(60)
@@ -648,7 +372,7 @@ def test_a_converged_cluster_is_not_written_to_for_a_thousand_reconciles(env: En
 def test_a_restart_before_each_reconcile_changes_no_decision() -> None:
     async def story(*, restarts: bool) -> list[str]:
         env = Env()
-        await _half_empty(env)
+        await half_empty(env)
         seen = []
         for _ in range(80):
             if restarts:
@@ -669,18 +393,6 @@ class RegistersPlainNodes(SimulatedProvider):
 
     async def create(self, request: MachineRequest) -> Machine:
         return await super().create(replace(request, labels={}, taints=()))
-
-
-class Refuses(SimulatedProvider):
-    """A cloud that refuses small machines."""
-
-    refused = 0
-
-    async def create(self, request: MachineRequest) -> Machine:
-        if request.instance_type == "small":
-            self.refused += 1
-            raise CapacityExhaustedError("small is sold out")
-        return await super().create(request)
 
 
 class Broken(SimulatedProvider):

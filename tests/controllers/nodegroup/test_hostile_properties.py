@@ -18,11 +18,11 @@ from tests.controllers.nodegroup.test_hostile_cloud import (
     Change,
     as_promised,
     hostile,
-    set_ready,
     with_amounts,
     with_taint,
     without_label,
 )
+from tests.controllers.nodegroup.test_repair import set_ready
 
 MOST: Final = 4
 STEP: Final = timedelta(minutes=1)
