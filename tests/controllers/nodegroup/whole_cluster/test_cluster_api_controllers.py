@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from ocf.cli.nodegroups.providers import ProviderChoice, ProviderName
+from ocf.cluster import ServiceAccount
+from ocf.controllers.nodegroup.manifests import cluster_role
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
 from ocf.errors import CapacityExhaustedError
 from ocf.nodegroups import MachineRequest
 from ocf.objects import Manifest
+from ocf.runtime.rbac import roles
 from tests.controllers.nodegroup.whole_cluster.cluster_api import CLUSTER, ClusterAPI, running
-from tests.controllers.nodegroup.whole_cluster.environment import Environment
+from tests.controllers.nodegroup.whole_cluster.environment import SYSTEM, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API
 from tests.controllers.nodegroup.whole_cluster.in_process import controller
+from tests.support import until_granted
 
+ACCOUNT = ServiceAccount("cluster-api", SYSTEM)
 PAUSED = "cluster.x-k8s.io/paused"
 UNDERUTILIZED_FOR = timedelta(minutes=11)
 
@@ -35,8 +43,21 @@ async def capi(env: Environment, tmp_path: Path) -> AsyncIterator[ClusterAPI]:
 @pytest.fixture
 async def reconciles(capi: ClusterAPI) -> AsyncIterator[Reconciles]:
     env = capi.env
-    async with controller(env, lambda where: ClusterAPIProvider(where, env.namespace)) as found:
+    kubeconfig = await installed(env)
+    async with controller(env, lambda where: ClusterAPIProvider(where, env.namespace), kubeconfig) as found:
         yield found
+
+
+async def installed(env: Environment) -> Path:
+    """Grant what an installation for Cluster API may do, and nothing else; return the kubeconfig of its user."""
+    provider = ProviderChoice(name=ProviderName.CLUSTER_API, namespace=env.namespace)
+    granted = cluster_role(lease_namespace=SYSTEM) | provider.rules()
+    manifests = roles(granted, name=ACCOUNT.name, account=ACCOUNT)
+    items = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
+    await asyncio.to_thread(env.plane.kubectl, "apply", "--filename=-", stdin=items)
+    user = f"system:serviceaccount:{SYSTEM}:{ACCOUNT.name}"
+    await until_granted(env.cluster, user, granted)
+    return await asyncio.to_thread(env.plane.kubeconfig_for, user)
 
 
 async def owners(env: Environment) -> dict[str, str]:
