@@ -1,5 +1,6 @@
 """Packing: pods onto the room that is there, then onto nodes in flight, then onto new nodes."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from ocf.nodegroups.packing.fill import fill
 from ocf.nodegroups.packing.room import assign, fill_in_turn, prepare, reference_size
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 from ocf.nodegroups.predicates import ClusterState, Misfit, explain
+from ocf.nodegroups.predicates.shape_view import ShapeView
 from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape
 from ocf.nodegroups.snapshot.pods import SnapshotPod
 
@@ -99,8 +101,14 @@ class _Grower:
         return _unplaced(pods, rejecting, limited=limited) if pods else None
 
     def _fill(self, shape: PodShape, pods: tuple[SnapshotPod, ...]) -> tuple[SnapshotPod, ...]:
-        placed = fill(self._state, self._state.view(shape), len(pods), first=self._first)
+        view = self._state.view(shape)
+        placed = fill(self._state, view, len(pods), first=self._first_for(view))
         return assign(self._state, pods, placed, self.placements)
+
+    def _first_for(self, view: ShapeView) -> int:
+        """Return the first node to use: a spread may have kept pods from room that new nodes elsewhere open to them."""
+        known = view.candidates[: bisect_left(view.candidates, self._first)] if view.shape.spread else ()
+        return 0 if any(self._state.has_room(view, index) for index in known) else self._first
 
     def _may_grow(self, template: NodeTemplate) -> bool:
         if self._most is not None and len(self.new_nodes) >= self._most:
@@ -145,7 +153,7 @@ def add_nodes(
     """Place pods on new nodes: first on those that were added for other pods, then on another one.
 
     Args:
-        state: The state; its own nodes are not used.
+        state: The state; its own nodes are used only by pods that spread, once new nodes let them.
         demands: The pods, largest first.
         templates: The nodes that could be added, in order of preference; or a function that returns them for a demand.
         limits: How many nodes each group may add; a group without an entry is not limited.

@@ -102,6 +102,25 @@ def test_pods_spread_over_zones_of_new_nodes() -> None:
     assert not result.unplaced
 
 
+def test_pods_that_spread_use_room_that_new_nodes_in_other_zones_open_to_them() -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "minDomains": 2,
+    }
+    zones = [
+        NodeTemplate(group="g", zone=zone, node=Node(name="", labels={ZONE: zone}, allocatable=SMALL.node.allocatable))
+        for zone in "ab"
+    ]
+    there = node("there", cpu="8", memory="64Gi", labels={ZONE: "a"})
+    result = packed(many(8, topologySpreadConstraints=[spread]), *zones, nodes=[there])
+    assert not result.unplaced
+    assert [new.template.zone for new in result.new_nodes] == ["b", "b"]
+    assert list(result.placements.values()).count("there") == 4
+
+
 @given(clusters(), st.integers(0, 2**16))
 def test_the_order_of_the_input_does_not_matter(cluster: dict[str, Any], seed: int) -> None:
     shuffled: dict[str, Any] = {
