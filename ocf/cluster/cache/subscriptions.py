@@ -19,6 +19,8 @@ from ocf.cluster.protocol import EventType, WatchEvent
 
 __all__ = ["CacheChange", "OnServed", "Subscription"]
 
+_YIELD_EVERY: Final = 100
+
 
 @dataclass(slots=True, eq=False)
 class CacheChange:
@@ -116,9 +118,12 @@ class Subscription:
         """Yield the changes of each object since it was last reported, until closed."""
         while not self._closed:
             self._changed.clear()
-            for name, last in iter(self._next, None):
+            for number, (name, last) in enumerate(iter(self._next, None), start=1):
                 for change in self._changes_of(name, last):
                     yield change
+                # At the start every object is a change: workers begin before all of them are handled.
+                if number % _YIELD_EVERY == 0:
+                    await asyncio.sleep(0)
             await self._changed.wait()
 
     def take(self) -> list[tuple[NamespacedName, CacheEntry | None]]:
