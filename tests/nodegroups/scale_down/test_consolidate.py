@@ -24,6 +24,7 @@ from tests.nodegroups.karpenter.replay import Cluster
 from tests.nodegroups.manifests import node, pod
 
 ALL = ("small", "medium", "large")
+EXAMPLES = settings().max_examples // 4  # each consolidates a cluster to its rest
 LONG_AGO = "2026-01-01T00:00:00Z"
 POLICY = ScaleDownPolicy(consolidate=True, cooldown=timedelta(0), most_with_pods=9)
 SIZES = {"small": ("2", "8Gi"), "medium": ("4", "16Gi"), "large": ("16", "64Gi")}
@@ -359,7 +360,7 @@ def fallen(row: Json) -> Cluster:
     return cluster
 
 
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 @given(workloads())
 def test_consolidation_comes_to_rest_and_never_raises_the_price(row: Json) -> None:
     """`Cluster` checks that each evicted pod has a place."""
@@ -372,7 +373,7 @@ def test_consolidation_comes_to_rest_and_never_raises_the_price(row: Json) -> No
     assert cluster.reconcile().direction is Direction.NONE
 
 
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES)
 @given(workloads(), st.integers(0, 99))
 def test_the_order_of_the_input_changes_no_replacement(row: Json, seed: int) -> None:
     cluster = fallen(row)

@@ -147,7 +147,8 @@ def of_named_groups(found: list[dict[str, str]], content: dict[str, Any]) -> Ite
         parts = re.split(r"(?m)^(?=\S*/\w+, Kind=)", one["warning"])
         text = "".join(part for part in parts if part.partition("/")[0] in groups)
         if text:
-            yield {**one, "warning": text}
+            # The part after it leaves an empty line.
+            yield {**one, "warning": f"{text.rstrip()}\n"}
 
 
 def places(content: dict[str, Any]) -> list[str]:
