@@ -16,12 +16,14 @@ from ocf.objects.label_requirements import SelectorOperator
 from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
 
-__all__ = ["FoldedKey", "NamespaceIndex", "folded", "selector_of"]
+__all__ = ["VERTICAL", "FoldedKey", "NamespaceIndex", "folded", "selector_of", "vertical_target"]
 
 FoldedKey: TypeAlias = tuple[str, str, str, str]
 _Label: TypeAlias = tuple[Any, Any]
 
-_VPA: Final = ("autoscaling.k8s.io", "VerticalPodAutoscaler")
+VERTICAL: Final = ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler")
+"""apiVersion and kind of vertical autoscalers."""
+_VPA: Final = ("autoscaling.k8s.io", VERTICAL[1])
 _PDB: Final = ("policy", "PodDisruptionBudget")
 _EQUALITIES: Final = frozenset({SelectorOperator.EQUALS, SelectorOperator.IN})
 
@@ -85,9 +87,7 @@ class NamespaceIndex:
         found: dict[FoldedKey, list[Manifest]] = {}
         for key, each in zip(self.keys, self.objects, strict=True):
             if key.group_kind == _VPA:
-                reference = {"scaleTargetRef": get_field(each, ("spec", "targetRef"))}
-                target = scale_target_key({"metadata": each.get("metadata"), "spec": reference})
-                found.setdefault(folded(target), []).append(each)
+                found.setdefault(vertical_target(each), []).append(each)
         return found
 
     def budgets(self, labels: Mapping[str, str]) -> Iterator[Manifest]:
@@ -170,6 +170,12 @@ def _required(selector: LabelSelector) -> list[_Label]:
     """Return labels that all objects have that a selector matches."""
     required = (each for each in selector.requirements if each.operator in _EQUALITIES and len(each.values) == 1)
     return [(each.key, each.values[0]) for each in required]
+
+
+def vertical_target(vpa: Manifest) -> FoldedKey:
+    """Return the workload whose pods a vertical autoscaler changes."""
+    reference = {"scaleTargetRef": get_field(vpa, ("spec", "targetRef"))}
+    return folded(scale_target_key({"metadata": vpa.get("metadata"), "spec": reference}))
 
 
 def folded(key: ObjectKey) -> FoldedKey:

@@ -11,7 +11,7 @@ from ocf.objects import Manifest
 from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS, source_field
 
-__all__ = ["policy_findings"]
+__all__ = ["policy_findings", "vertical_metrics"]
 
 _BOTH: Final = ("cpu", "memory")
 _WHOLE: Final = 100
@@ -35,26 +35,35 @@ def policy_findings(
 
 
 def _vertical(spec: Manifest, pods: PodResources | None, vpa: Manifest) -> Iterator[Finding]:
-    if get_field(vpa, ("spec", "updatePolicy", "updateMode")) == "Off":
-        return
-    for position, metric in enumerate(spec["metrics"]):
-        field = source_field(metric.get("type", ""))
-        source = metric.get(field)
-        if metric.get("type") not in RESOURCE_METRICS or "averageUtilization" not in get_field(source, ("target",)):
-            continue
-        resource, container = source.get("name", ""), source.get("container")
-        names = [container] if container else ["*"] if pods is None else list(pods.names)
-        if not any(resource in _controlled(vpa, name) for name in names):
-            continue
+    for position, resource in vertical_metrics(spec, pods, vpa):
         yield Finding(
             Code.VERTICAL_AUTOSCALER,
             Severity.WARNING,
-            f"spec.metrics[{position}].{field}",
+            f"spec.metrics[{position}].{source_field(spec['metrics'][position]['type'])}",
             f"VerticalPodAutoscaler {key_of(vpa).name} sets the {resource} requests of the same pods, of which the "
             "utilization is a percentage: each change of the requests changes the count, and the other way round.",
             f"Scale on averageValue or on another metric, take {resource} out of controlledResources of the "
             'VerticalPodAutoscaler, or set its updateMode to "Off".',
         )
+
+
+def vertical_metrics(spec: Manifest, pods: PodResources | None, vpa: Manifest) -> Iterator[tuple[int, str]]:
+    """Yield the positions of metrics that are a share of requests which a vertical autoscaler sets, and the resources.
+
+    Args:
+        spec: The spec of an HPA of the same target.
+        pods: The pods of the target; None if they are not known.
+    """
+    if get_field(vpa, ("spec", "updatePolicy", "updateMode")) == "Off":
+        return
+    for position, metric in enumerate(spec.get("metrics") or ()):
+        source = metric.get(source_field(metric.get("type", "")))
+        if metric.get("type") not in RESOURCE_METRICS or "averageUtilization" not in get_field(source, ("target",)):
+            continue
+        resource, container = source.get("name", ""), source.get("container")
+        names = [container] if container else ["*"] if pods is None else list(pods.names)
+        if any(resource in _controlled(vpa, name) for name in names):
+            yield position, resource
 
 
 def _controlled(vpa: Manifest, container: str) -> Iterable[str]:

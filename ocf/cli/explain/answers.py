@@ -190,11 +190,14 @@ def _who_else_writes(surroundings: Surroundings, target: str) -> str:
         parts.append(f"Field managers that own spec.replicas of the target: {', '.join(found)}.")
     if surroundings.scalers:
         parts.append(f"Other autoscalers of the same target: {', '.join(surroundings.scalers)}.")
+    for name, resources in surroundings.verticals:
+        parts.append(f"{name} sets the {resources} requests of the pods, of which the utilization is a percentage.")
     unread = [
         what
         for what, kinds in (
             ("which field managers own spec.replicas of the target", (target,)),
             ("which other autoscalers scale it", ("HorizontalAutoscaler", "HorizontalPodAutoscaler", "ScaledObject")),
+            ("whether a VerticalPodAutoscaler sets requests", ("VerticalPodAutoscaler",)),
         )
         if surroundings.has_unread(*kinds)
     ]

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory
 from ocf.autoscaling.explain.rescale_events import scaled_up
+from ocf.autoscaling.linter.namespace_index import VERTICAL
 from ocf.autoscaling.targets.targets import scale_target_key
 from ocf.cli.autoscaler_clients import context_namespace, open_clients
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
@@ -251,6 +252,7 @@ async def _surroundings(
             *await reads.list(*other),
             *await reads.list(*SCALED_OBJECT),
         ),
+        verticals=await reads.list(*VERTICAL),
         replica_sets=await reads.list("apps/v1", "ReplicaSet") if target.kind in _WITH_REPLICA_SETS else (),
         events=events,
         unread=reads.failures,

@@ -15,6 +15,7 @@ from ocf.autoscaling.api.betas import not_served
 from ocf.autoscaling.api.kinds import kind_problem
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.autoscaling.explain.rescale_events import scaled_up
+from ocf.autoscaling.linter.namespace_index import VERTICAL
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
@@ -147,6 +148,7 @@ def _surroundings(
         hpa,
         _target(files, autoscaler),
         scalers=[each for kind in (_HPA, _OWN, SCALED_OBJECT[1]) for each in files.of(kind, namespace)],
+        verticals=files.of(VERTICAL[1], namespace),
         replica_sets=files.of("ReplicaSet", namespace),
         events=events,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ocf.autoscaling.linter.namespace_index import VERTICAL
 from ocf.cli.explain.surroundings import SCALED_OBJECT
 from ocf.cluster import ServiceAccount
 from ocf.controllers.hpa.manifests import TARGETS
@@ -36,6 +37,7 @@ def _rules() -> Iterator[PolicyRule]:
     # For what surrounds the autoscaler; without these the page is shorter.
     yield PolicyRule("apps", "replicasets", "list")
     yield PolicyRule(split_api_version(SCALED_OBJECT[0])[0], "scaledobjects", "list")
+    yield PolicyRule(split_api_version(VERTICAL[0])[0], "verticalpodautoscalers", "list")
     yield PolicyRule("", "pods", "list")
     yield PolicyRule("", "events", "list")
     yield PolicyRule(RESOURCE_METRICS, "pods", "list")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from ocf.autoscaling.linter.namespace_index import folded, vertical_target
+from ocf.autoscaling.linter.pod_policies import vertical_metrics
 from ocf.autoscaling.targets.scaled_objects import is_scaled_object, target_of
 from ocf.autoscaling.targets.targets import scale_target_key
 from ocf.objects import Manifest
@@ -109,6 +111,7 @@ class Surroundings:
         owner: Kind and name of the object that controls it; empty without one.
         writers: The field managers of the target's replicas, the latest first.
         scalers: Other autoscalers of the same target.
+        verticals: What sets the requests of which a metric is a share: each vertical autoscaler, with the resources.
         generations: The ReplicaSets of the target that have replicas, the newest first.
         rescales: Its rescales, the latest first.
         unread: What could not be read.
@@ -117,6 +120,7 @@ class Surroundings:
     owner: str = ""
     writers: tuple[Writer, ...] = ()
     scalers: tuple[str, ...] = ()
+    verticals: tuple[tuple[str, str], ...] = ()
     generations: tuple[Generation, ...] = ()
     rescales: tuple[Rescale, ...] = ()
     unread: tuple[Unread, ...] = ()
@@ -145,6 +149,7 @@ class Surroundings:
             "owner": self.owner,
             "writers": [{"manager": each.name, "at": _text(each.at), "scale": each.scales} for each in self.writers],
             "scalers": list(self.scalers),
+            "verticalAutoscalers": [{"name": name, "resources": resources} for name, resources in self.verticals],
             "replicaSets": [
                 {"name": each.name, "replicas": each.replicas, "ready": each.ready, "created": _text(each.created)}
                 for each in self.generations
@@ -168,6 +173,7 @@ def surroundings_of(
     target: Manifest | None,
     *,
     scalers: Iterable[Manifest] = (),
+    verticals: Iterable[Manifest] = (),
     replica_sets: Iterable[Manifest] = (),
     events: Iterable[Manifest] = (),
     unread: Sequence[Unread] = (),
@@ -177,6 +183,7 @@ def surroundings_of(
     Args:
         target: Its target; None if it could not be read.
         scalers: The autoscalers of the namespace: HPAs, HorizontalAutoscalers and ScaledObjects.
+        verticals: The vertical autoscalers of the namespace.
         replica_sets: The ReplicaSets of the namespace.
         events: The events about the autoscaler, as `read_events` returns them.
         unread: What could not be read.
@@ -187,6 +194,7 @@ def surroundings_of(
         owner=owner,
         writers=tuple(sorted(_writers(target), key=lambda each: each.at or _NEVER, reverse=True)),
         scalers=tuple(sorted(_scalers(hpa, scalers, owner))),
+        verticals=tuple(sorted(_verticals(hpa, verticals))),
         generations=tuple(generations),
         rescales=tuple(_rescales(events)),
         unread=tuple(unread),
@@ -225,6 +233,16 @@ def _scalers(hpa: Manifest, scalers: Iterable[Manifest], owner: str) -> Iterator
         name = f"{each.get('kind')} {get_field(each, ('metadata', 'name'))}"
         if name not in {own, owner} and _target(each) == wanted and _controller(each) != own:
             yield name
+
+
+def _verticals(hpa: Manifest, verticals: Iterable[Manifest]) -> Iterator[tuple[str, str]]:
+    """Yield the vertical autoscalers of the target's pods that change what a utilization is a percentage of."""
+    wanted = folded(scale_target_key(hpa))
+    for each in verticals:
+        if vertical_target(each) == wanted:
+            resources = dict.fromkeys(resource for _, resource in vertical_metrics(hpa["spec"], None, each))
+            if resources:
+                yield f"{each.get('kind')} {get_field(each, ('metadata', 'name'))}", " and ".join(resources)
 
 
 def _target(scaler: Manifest) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.autoscaling.explain import KnownHistory, explain, explain_unknown
 from ocf.cli.app import app
 from ocf.cli.explain.answers import answers
-from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings, Unread
+from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings, Unread, surroundings_of
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.objects import Manifest
 from ocf.objects.timestamps import parse_time
@@ -291,6 +291,7 @@ def test_files_with_nothing_about_the_surroundings_have_no_answers(tmp_path: Pat
         ("Event", "whyBackAndForth", "Not known: the events could not be read."),
         ("Deployment", "whoElseWrites", "which field managers own spec.replicas of the target."),
         ("ScaledObject", "whoElseWrites", "which other autoscalers scale it."),
+        ("VerticalPodAutoscaler", "whoElseWrites", "whether a VerticalPodAutoscaler sets requests."),
         ("ReplicaSet", "whyBackAndForth", "No event of the last hour reports a rescale."),
         ("ReplicaSet", "whoElseWrites", "No other field manager owns spec.replicas of the target"),
     ],
@@ -329,3 +330,47 @@ def test_the_other_end_of_a_range_is_named(total: int, key: str, expected: str) 
 
 def test_the_own_controller_is_not_another_writer() -> None:
     assert FIELD_MANAGER in CONTROLLERS
+
+
+def vertical(target: str = "web", kind: str = "Deployment", **spec: Any) -> Manifest:
+    return {
+        "apiVersion": "autoscaling.k8s.io/v1",
+        "kind": "VerticalPodAutoscaler",
+        "metadata": {"name": "requests", "namespace": "shop"},
+        "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": kind, "name": target}, **spec},
+    }
+
+
+MEMORY_ONLY: Final = {"containerPolicies": [{"containerName": "*", "controlledResources": ["memory"]}]}
+
+
+@pytest.mark.parametrize(
+    ("vpa", "is_named"),
+    [
+        pytest.param(vertical(), True, id="github.com/kubernetes/autoscaler/issues/2939"),
+        pytest.param(vertical(kind="deployment"), True, id="another case of the kind"),
+        pytest.param(vertical("api"), False, id="another target"),
+        pytest.param(vertical(updatePolicy={"updateMode": "Off"}), False, id="recommendations only"),
+        pytest.param(vertical(resourcePolicy=MEMORY_ONLY), False, id="another resource"),
+    ],
+)
+def test_what_sets_the_requests_of_a_utilization_is_named(vpa: Manifest, is_named: bool) -> None:
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
+    live = hpa(metrics=[{"type": "Resource", "resource": cpu}])
+    web = Autoscaler(name="web", maximum=9, kind="Deployment", target="web")
+    explanation = explain(Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web")), now=parse_time(NOON))
+    surroundings = surroundings_of(live, deployment(3), verticals=[vpa])
+    found = {each.key: each.text for each in answers(explanation, surroundings)}
+    sentence = (
+        "VerticalPodAutoscaler requests sets the cpu requests of the pods, of which the utilization is a percentage."
+    )
+    assert (sentence in found["whoElseWrites"]) is is_named
+    assert bool(surroundings.to_json()["verticalAutoscalers"]) is is_named
+
+
+def test_vertical_autoscalers_in_files_are_read(tmp_path: Path) -> None:
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
+    queue = hpa()["spec"]["metrics"][0]
+    both = hpa(metrics=[queue, {"type": "Resource", "resource": cpu}])
+    page = explained(tmp_path, 30, both, deployment(3, CONTROLLER), vertical(), output="text")
+    assert "VerticalPodAutoscaler requests sets the cpu requests" in " ".join(page.split())

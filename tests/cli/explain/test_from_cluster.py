@@ -414,7 +414,7 @@ class TestSurroundings:
         assert "Who else writes? Field managers that own spec.replicas of the target: kubectl through the scale" in text
         assert text.index("Questions") < text.index("What the controller last reported")
 
-    @pytest.mark.parametrize("kind", ["Event", "ReplicaSet", "ScaledObject", "Deployment"])
+    @pytest.mark.parametrize("kind", ["Event", "ReplicaSet", "ScaledObject", "VerticalPodAutoscaler", "Deployment"])
     def test_a_missing_right_shortens_the_page(self, shop: Shop, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
         class Limited(InterceptingCluster):
             async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
