@@ -63,14 +63,17 @@ def _shared_target(hpa: Manifest, other: Manifest) -> Iterator[Finding]:
     if other.get("kind") != HPA_KIND:
         yield from _scaled_object(hpa, other)
     elif _is_other_hpa(hpa, other):
+        # What another object controls comes back when it is deleted.
+        owner = controller_of(other)
+        kept = "one autoscaler" if owner is None else f"{owner}, which controls {HPA_KIND} {_full_name(other)}"
         yield Finding(
             Code.SHARED_TARGET,
             Severity.ERROR,
             _PATH,
             f"{HPA_KIND} {_full_name(other)} scales the same target, so both select the same pods, and the controller "
             f"scales neither by its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
-            "Put the metrics of both into one autoscaler, of which the one that wants the most replicas counts, and "
-            "then delete the other autoscaler.",
+            f"Put the metrics of both into {kept}, of which the one that wants the most replicas counts, and then "
+            f"delete {'the other' if owner is None else 'this'} autoscaler.",
         )
 
 

@@ -27,6 +27,18 @@ class TestConflicts:
             "scales neither by its metrics (AmbiguousSelector)."
         )
 
+    def test_an_autoscaler_that_another_object_controls_is_the_one_that_stays(self) -> None:
+        """Its controller would make it again: https://github.com/kedacore/keda/issues/6844."""
+        other = kinded(hpa("made"))
+        shop = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": "1", "controller": True}
+        other["metadata"]["ownerReferences"] = [shop]
+        (finding,) = lint(hpa(), GOOD, [other])
+
+        assert finding.fix == (
+            "Put the metrics of both into Shop corner, which controls HorizontalPodAutoscaler made, of which the one "
+            "that wants the most replicas counts, and then delete this autoscaler."
+        )
+
     @pytest.mark.parametrize(
         ("bounds", "apart"),
         [((1, 1), True), ((1, 2), False), ((10, 20), False), ((11, None), True), ((None, 1), True), ((None, 9), False)],
