@@ -31,9 +31,9 @@ class IndexKey:
 class Index(Generic[Key]):
     """An index of the objects of a kind, of which `ListOptions(index=...)` lists those with a key.
 
-    A cache computes the keys of an object once for each of its versions, from the first list on, and finds the objects
-    of a key without looking at others. Any other cluster lists what the other options select, and computes the keys of
-    all of these. A reconcile that has listed a key is triggered by a change of an object that has the key, or had it.
+    From the first list on, a cache computes the keys of an object when it has changed, and finds the objects of a key
+    without looking at others. Any other cluster lists what the other options select, and computes the keys of all of
+    these. A reconcile that has listed a key is triggered by a change of an object that has the key, or had it.
 
     Semantics: client-go's `cache.Indexers`.
 

@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
-from ocf.cluster.cache.keys import NamespacedName, WatchScope
+from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.serialization import CacheEntry, unpack
@@ -237,16 +237,18 @@ class Informer:
         Returns:
             The objects; None if the content of one is not held, which it is from the next list on.
         """
-        namespace, owner = options.namespace, options.controller or options.owner
-        if options.index is not None and self.store.may_lack_content:
+        namespace = options.namespace
+        if options.index is not None and not self.store.holds_all_content():
             self.store.ask_for_all()
             self.relist_if_due()
             return None
         read = {name: await self.read(name) for name in self.store.stale(namespace)}
+        # A stale one is not in the indexes as it was read.
+        living = ObjectList(tuple(manifest for manifest in read.values() if manifest is not None), "")
         found = {
             name: manifest
-            for name, manifest in read.items()
-            if manifest is not None and selection.matches(name, manifest["metadata"].get("labels") or {})
+            for name, manifest in ((namespaced_name(one), one) for one in living.selected_by(options).items)
+            if selection.matches(name, manifest["metadata"].get("labels") or {})
         }
         version, part = self.store.version, selection.common_text.encode()
         # Operators list the children of each of thousands of owners, so what is not selected must cost next to nothing:
@@ -254,13 +256,7 @@ class Informer:
         # list with sorting and unpacking all labels, 0.35 ms now.
         candidates = [
             (name, entry)
-            for name, entry in (
-                self.store.indexed(options.index)
-                if options.index is not None
-                else self.store.owned_by(owner)
-                if owner
-                else self.store.unordered()
-            )
+            for name, entry in self.store.narrowed(options)
             if part in entry.packed_labels and namespace in ("", name[0])
         ]
         for number, (name, entry) in enumerate(candidates, start=1):
@@ -272,9 +268,7 @@ class Informer:
                 found[name] = unpack(entry)
             if number % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-        # A stale one is not in the index as it was read.
-        page = ObjectList(tuple(found[name] for name in sorted(found)), version)
-        return page.selected_by(options)
+        return ObjectList(tuple(found[name] for name in sorted(found)), version)
 
     def subscribe(self, namespace: str, on_served: OnServed | None = None) -> Subscription:
         """Add a subscription; the caller removes it with `unsubscribe`.

@@ -21,7 +21,7 @@ from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, orphans_dependents, pack, unpack
 from ocf.cluster.cache.transform import NeedsContent, Reduction, metadata_of
 from ocf.cluster.indexes import Index, IndexKey
-from ocf.cluster.protocol import EventType, WatchEvent
+from ocf.cluster.protocol import EventType, ListOptions, WatchEvent
 from ocf.objects import Manifest
 from ocf.objects.resource_versions import is_newer, is_older, number_of
 
@@ -83,6 +83,7 @@ class Store:
         self._reduce = reduce
         self._changed = changed
         self._needs_content = needs_content
+        self._may_be_partial = needs_content is not None
         self._asked: set[NamespacedName] = set()
         """Objects whose content was read, or looked for, since the last list; earlier, if that had them."""
         self._entries: dict[NamespacedName, CacheEntry] = {}
@@ -131,10 +132,25 @@ class Store:
                 table.add(name, entry)
         return [(name, self._entries[name]) for name in table.at(where.key)]
 
-    @property
-    def may_lack_content(self) -> bool:
-        """Whether only the metadata of some objects may be held."""
-        return self._needs_content is not None
+    def narrowed(self, options: ListOptions) -> Iterable[tuple[NamespacedName, CacheEntry]]:
+        """Return the objects with the controller, the owner and the key of an index that a list names, unordered."""
+        controller, owner, index = options.controller, options.owner, options.index
+        if not (controller or owner or index):
+            return self._entries.items()
+        found = self.indexed(index) if index is not None else self.owned_by(controller or owner)
+        return [
+            (name, entry)
+            for name, entry in found
+            if (not owner or owner in entry.owners)
+            and (not controller or (entry.controller is not None and entry.controller.uid == controller))
+        ]
+
+    def holds_all_content(self) -> bool:
+        """Return whether each object is held as a whole, now and from now on."""
+        if self._may_be_partial and self._needs_content is None:
+            # The list that `ask_for_all` has made due may not have come yet.
+            self._may_be_partial = any(entry.metadata_only for entry in self._entries.values())
+        return not self._may_be_partial
 
     def lacks_content(self, name: NamespacedName) -> bool:
         """Return whether only the metadata of an object is held."""
