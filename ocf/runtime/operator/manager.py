@@ -174,7 +174,7 @@ class Manager:
 
     async def _fill_caches(self, stack: AsyncExitStack, start: StartTask) -> None:
         """Fill the caches before the process leads, and keep them until the stack is closed."""
-        opened = OperatorCaches(self._cluster, self._operators, self._cache)
+        opened = OperatorCaches.open(self._cluster, self._operators, self._cache)
         self._waiting = caches = await stack.enter_async_context(opened)
         declared = caches.declared(tuple(self._options.namespaces))
         self.health.set_waiting(caches.all, declared)
@@ -217,7 +217,8 @@ class Manager:
             if self._waiting is not None:
                 caches = self._waiting.writing_to(cluster)
             else:
-                caches = await stack.enter_async_context(OperatorCaches(cluster, self._operators, self._cache))
+                opened = OperatorCaches.open(cluster, self._operators, self._cache)
+                caches = await stack.enter_async_context(opened)
             self._background.begin_term(stack, caches.shared)
             self._controllers = tuple(
                 [await self._controller(each, caches, cluster, stack) for each in self._operators]

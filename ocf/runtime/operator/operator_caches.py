@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.owners import SelectedObjects, content_needed
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ocf.cluster import Cluster
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.transform import NeedsContent
@@ -26,54 +25,58 @@ _MakeCache = Callable[["Cluster", "Mapping[Kind, NeedsContent] | None"], "Cached
 _WATCH_CHECK_PERIOD: Final = 10.0
 
 
+@dataclass(frozen=True, slots=True)
 class OperatorCaches:
     """One cache for all kinds, and one for the owners of each operator that selects them by label.
 
     Args:
-        make: Makes a cache of a cluster, with the kinds of which not all content is held.
+        shared: The cache for all kinds.
+        selected: The caches of owners, by the name of the operator.
     """
 
-    def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], make: _MakeCache) -> None:
-        self._operators = operators
-        self.shared: CachedCluster = make(cluster, content_needed(operators))
-        self._selected: dict[str, CachedCluster] = {
-            one.name: make(_selection(cluster, one), None) for one in operators if one.label_selector
-        }
-        self._stack = AsyncExitStack()
+    operators: Sequence[Operator[Any]]
+    shared: CachedCluster
+    selected: Mapping[str, CachedCluster]
 
-    async def __aenter__(self) -> Self:
-        for cache in self.all:
-            await self._stack.enter_async_context(cache)
-        return self
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, cluster: Cluster, operators: Sequence[Operator[Any]], make: _MakeCache
+    ) -> AsyncIterator[OperatorCaches]:
+        """Make the caches for the duration of a block.
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
+        Args:
+            make: Makes a cache of a cluster, with the kinds of which not all content is held.
+        """
+        async with AsyncExitStack() as stack:
+            shared = await stack.enter_async_context(make(cluster, content_needed(operators)))
+            selected = {
+                one.name: await stack.enter_async_context(make(_selection(cluster, one), None))
+                for one in operators
+                if one.label_selector
+            }
+            yield cls(operators, shared, selected)
 
     @property
     def all(self) -> tuple[CachedCluster, ...]:
         """The caches; the one for all kinds is the first."""
-        return (self.shared, *self._selected.values())
+        return (self.shared, *self.selected.values())
 
     def owners_of(self, operator: Operator[Any]) -> CachedCluster:
         """Return the cache of the owners of an operator."""
-        return self._selected.get(operator.name, self.shared)
+        return self.selected.get(operator.name, self.shared)
 
     def writing_to(self, cluster: Cluster) -> OperatorCaches:
         """Return the same caches for a term, whose requests go to a cluster that rejects writes without the lease.
 
         Informers read as before, and go on when the term ends.
         """
-        view = object.__new__(OperatorCaches)
-        view.__dict__.update(self.__dict__)
-        view.shared = self.shared.writing_to(cluster)
-        view._selected = {
-            one.name: self._selected[one.name].writing_to(_selection(cluster, one))
-            for one in self._operators
-            if one.name in self._selected
+        selected = {
+            one.name: self.selected[one.name].writing_to(_selection(cluster, one))
+            for one in self.operators
+            if one.name in self.selected
         }
-        return view
+        return OperatorCaches(self.operators, self.shared.writing_to(cluster), selected)
 
     def declared(self, namespaces: tuple[str, ...]) -> tuple[DeclaredKinds, ...]:
         """Return the declared kinds of each operator.
@@ -81,7 +84,7 @@ class OperatorCaches:
         Args:
             namespaces: The namespaces of the process; empty for all.
         """
-        return tuple(DeclaredKinds(one, self.shared, self.owners_of(one), namespaces) for one in self._operators)
+        return tuple(DeclaredKinds(one, self.shared, self.owners_of(one), namespaces) for one in self.operators)
 
     async def fill(self, declared: Sequence[DeclaredKinds]) -> None:
         """Follow the declared kinds, also between the terms of the process, until cancelled."""
