@@ -7,7 +7,6 @@ as long as the selector matches them. What they change is computed: the algorith
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import combinations
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Pod, Scale, Settings, Snapshot, decide
@@ -129,11 +128,14 @@ def _orphans(generations: Mapping[str, Sequence[Pod]], scale: Scale) -> list[str
     """Return the owners whose pods the target does not count: all but those with as many pods as it has created."""
     surplus = sum(map(len, generations.values())) - scale.observed
     ordered = sorted(generations, key=lambda owner: _rank(generations[owner]))
-    for count in range(1, len(ordered)):
-        for some in combinations(ordered, count):
-            if sum(len(generations[each]) for each in some) == surplus:
-                return list(some)
-    return []
+    # The fewest owners for each number of pods: there may be too many ReplicaSets to try every combination.
+    fewest: dict[int, list[str]] = {0: []}
+    for owner in ordered:
+        for pods, owners in [*fewest.items()]:
+            more = pods + len(generations[owner])
+            if more <= surplus and len(owners) + 1 < len(fewest.get(more, ordered)):
+                fewest[more] = [*owners, owner]
+    return fewest.get(surplus, [])
 
 
 def _rank(pods: Sequence[Pod]) -> tuple[bool, datetime]:

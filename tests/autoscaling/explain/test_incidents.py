@@ -268,6 +268,14 @@ def test_pods_of_a_rollout_and_those_of_a_deleted_replica_set_are_told_apart(
     assert [each for each in expected if each not in first] == [], first
 
 
+def test_pods_of_many_replica_sets_are_told_apart_at_once() -> None:
+    """No combination of 40 ReplicaSets with two pods each has 77 pods, and there are 2 to the power of 40."""
+    found = tuple(pod for number in range(40) for pod in pods(2, f"ReplicaSet/web-{number:04}"))
+    incident = Incident("", spec(1, 90, cpu(50)), Scale(3, 3, "app=web"), found, [measured(found, 900)], steady(3), ())
+    first, *_ = next(iter(render(explained(incident)))).lines
+    assert "because a rollout is in progress" in first
+
+
 JUST: Final = History((Recommendation(3, NOON),))
 WEB_WITH_GATE: Final = Settings(features=FeatureGates()._replace(scale_to_zero=True))
 
