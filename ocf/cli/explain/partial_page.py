@@ -52,7 +52,7 @@ def partial_page(observed: Observed) -> Iterator[Section]:
 
 
 def _cause(autoscaler: Autoscaler, status: Status) -> str:
-    """Return the cause of the last result, as the conditions of the status tell it."""
+    """Return the cause of the last result, from the conditions of the status."""
     found = {each.type: each for each in status.conditions}
     if not found:
         return "No controller has synced this autoscaler yet"

@@ -21,9 +21,9 @@ _REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubject
 
 
 async def server_time(cluster: Cluster) -> datetime | None:
-    """Return the time of the API server; None if it does not tell.
+    """Return the time of the API server; None if it cannot be read without the right to create a review.
 
-    A review is the one request whose answer has it and that stores nothing.
+    A dry run of a SelfSubjectReview stores nothing, and its answer has the time.
 
     Raises:
         ApiError: If the API server does not answer.

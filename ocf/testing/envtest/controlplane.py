@@ -257,7 +257,7 @@ class ControlPlane:
     ) -> AbstractContextManager[None]:
         """Run a controller manager for the duration of a block.
 
-        Its controllers act in every namespace that exists or is being deleted.
+        Its controllers act in every namespace, also in those that are being deleted.
 
         Args:
             *names: The controllers to run, see `ControllerName`.

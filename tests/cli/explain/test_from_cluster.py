@@ -117,6 +117,23 @@ class Shop:
         )
         return ObservedAutoscaler(self.cluster, reader, scales, key, self.clock)
 
+    def forbid(self, monkeypatch: pytest.MonkeyPatch, forbidden: Callable[[Request], bool]) -> None:
+        """Forbid requests for what surrounds the autoscaler."""
+
+        class Limited(InterceptingCluster):
+            async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                if forbidden(request):
+                    raise ForbiddenError("no right", code=403, reason="Forbidden")
+                return await send()
+
+        whole = self.autoscaler
+
+        def limited(key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
+            found = whole(key, settings)
+            return replace(found, cluster=Limited(found.cluster))
+
+        monkeypatch.setattr(self, "autoscaler", limited)
+
 
 class FixedClock:
     """A clock with a fixed time."""
@@ -360,24 +377,12 @@ def test_without_the_inputs_the_page_begins_with_the_cause_that_was_last_reporte
 
 
 def test_other_autoscalers_that_cannot_be_listed_are_not_known(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Limited(InterceptingCluster):
-        async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-            if request.kind == WEB.kind and request.verb == "list":
-                raise ForbiddenError("no right to list", code=403, reason="Forbidden")
-            return await send()
-
-    whole = shop.autoscaler
-
-    def limited(key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
-        found = whole(key, settings)
-        return replace(found, cluster=Limited(found.cluster))
-
-    monkeypatch.setattr(shop, "autoscaler", limited)
+    shop.forbid(monkeypatch, lambda request: request.kind == WEB.kind and request.verb == "list")
     text = " ".join(shown("web", "-n", "shop").split())
     assert "Not known, as not everything could be read: which other autoscalers scale it." in text
     assert "no other autoscaler scales it" not in text
     missing = explain("api", "-n", "shop")
-    assert "autoscalers in namespace shop: not known (no right to list)" in missing.stderr
+    assert "autoscalers in namespace shop: not known (no right)" in missing.stderr
 
 
 def test_an_autoscaler_that_does_not_exist(shop: Shop) -> None:
@@ -416,19 +421,7 @@ class TestSurroundings:
 
     @pytest.mark.parametrize("kind", ["Event", "ReplicaSet", "ScaledObject", "VerticalPodAutoscaler", "Deployment"])
     def test_a_missing_right_shortens_the_page(self, shop: Shop, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-        class Limited(InterceptingCluster):
-            async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-                if request.kind == kind:
-                    raise ForbiddenError("no right", code=403, reason="Forbidden")
-                return await send()
-
-        whole = shop.autoscaler
-
-        def limited(key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
-            found = whole(key, settings)
-            return replace(found, cluster=Limited(found.cluster))
-
-        monkeypatch.setattr(shop, "autoscaler", limited)
+        shop.forbid(monkeypatch, lambda request: request.kind == kind)
         found = as_json("web", "-n", "shop")
         assert len(found["observed"]["unread"]) == 1
         assert kind in found["observed"]["unread"][0]
