@@ -31,8 +31,6 @@ _log: Final = logging.getLogger(__name__)
 
 _NAME: Final = "horizontalpodautoscaler"
 _PODS: Final = ("v1", "Pod")
-# A third of the default sync period: no sync is based on what the one before it has read.
-_MAX_READ_AGE: Final = timedelta(seconds=5)
 _RETRY: Final = timedelta(seconds=1)
 # Every read of a sync ends after ten seconds, and a Scale is written five times at most; minutes are a hang.
 _STUCK: Final = timedelta(minutes=5)
@@ -209,7 +207,6 @@ class HpaController:
             pods=PodIndex(others),
             settings=settings,
             clock=self._clock,
-            max_age=min(_MAX_READ_AGE, settings.sync_period),
         )
         await stack.enter_async_context(observer)
         deps = ReconcilerDeps(
