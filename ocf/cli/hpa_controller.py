@@ -48,6 +48,7 @@ FEATURE_GATES: Final[Mapping[str, str]] = {
     "PodLevelResources": "pod_level_resources",
 }
 _DURATION: Final = "DURATION"
+_OTHER_REQUESTS: Final = 30.0  # seconds, as other programs wait
 
 
 class ControllerAction(StrEnum):
@@ -140,6 +141,12 @@ class LogOutput(StrEnum):
     default=5,
     help="Number of autoscalers that are synced concurrently.",
 )
+@click.option(
+    "--request-timeout",
+    default="1m0s",
+    metavar=_DURATION,
+    help="How long to wait for each response of a metrics API; a later one counts as missing.",
+)
 @kubernetes_version_option
 @click.option(
     "--feature-gates", multiple=True, metavar="NAME=BOOL", help=f"Set {', '.join(FEATURE_GATES)}; repeatable."
@@ -187,6 +194,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
     cpu_initialization_period: str,
     initial_readiness_delay: str,
     concurrent_syncs: int,
+    request_timeout: str,
     kubernetes_version: str | None,
     feature_gates: tuple[str, ...],
     leader_elect: bool,
@@ -225,7 +233,8 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
         _features(kubernetes_version, feature_gates),
     )
     delay = _duration("--take-over-delay", take_over_delay)
-    options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay)
+    timeout = _period("--request-timeout", request_timeout)
+    options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay, request_timeout=timeout)
     if action is ControllerAction.MANIFESTS:
         _print_manifests(options, namespace or "ocf-system", image, scales, elected=leader_elect, output=output)
         return
@@ -234,7 +243,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
     from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
-    asyncio.run(_run(process, kubeconfig, context, output))
+    asyncio.run(_run(process, timeout, kubeconfig, context, output))
 
 
 def _run_migration(
@@ -311,14 +320,25 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
 
 
 def _options(
-    mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool, take_over_delay: timedelta
+    mode: ModeName,
+    settings: Settings,
+    output: LogOutput,
+    *,
+    take_over: bool,
+    take_over_delay: timedelta,
+    request_timeout: timedelta,
 ) -> HpaControllerOptions:
     from ocf.controllers.hpa import HpaControllerOptions, Mode
 
     chosen = Mode(mode)
     report = _print_results(output) if chosen is Mode.DRY_RUN else None
     return HpaControllerOptions(
-        mode=chosen, settings=settings, take_over=take_over, take_over_delay=take_over_delay, report=report
+        mode=chosen,
+        settings=settings,
+        take_over=take_over,
+        take_over_delay=take_over_delay,
+        request_timeout=request_timeout,
+        report=report,
     )
 
 
@@ -347,13 +367,17 @@ def _process(
     return ProcessOptions(controller=options, lease=lease, listen=Listen(port, host), tracer=tracer)
 
 
-async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
+async def _run(
+    process: ProcessOptions, timeout: timedelta, kubeconfig: str | None, context: str | None, output: LogOutput
+) -> None:
     from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.hpa.manager import run_process
 
     stop = stopped_by_signals()
-    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+    # Longer than the reader of metrics waits, so that the response with which the API server gives up arrives.
+    longest = timeout.total_seconds() + _OTHER_REQUESTS
+    async with await ApiServerCluster.connect(kubeconfig, context=context, request_timeout=longest) as cluster:
         await run_process(cluster, process, stop, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
 
 
@@ -438,6 +462,8 @@ def _arguments(options: HpaControllerOptions) -> Iterator[str]:
         yield f"--tolerance={settings.tolerance:g}"
     if settings.workers != defaults.workers:
         yield f"--concurrent-syncs={settings.workers}"
+    if options.request_timeout != HpaControllerOptions().request_timeout:
+        yield f"--request-timeout={format_duration(options.request_timeout)}"
     release, gates = _release(settings.features)
     if release is not None:
         yield f"--kubernetes-version={release}"

@@ -30,8 +30,8 @@ __all__ = ["HpaSnapshot", "SnapshotReader"]
 
 _DEFAULTS: Final = Settings()
 _MAX_READ_AGE: Final = timedelta(seconds=5)
-# Less than the default sync period, so that the next sync does not begin before this one has ended.
-_REQUEST_TIMEOUT: Final = timedelta(seconds=10)
+# After a minute, the API server itself gives up on an API that it forwards to.
+_REQUEST_TIMEOUT: Final = timedelta(minutes=1)
 _NOT_REQUESTED: Final = Unavailable("it was not requested")
 
 
@@ -93,8 +93,7 @@ class SnapshotReader:
         clock: Measures the age of a read.
         max_age: How long a read is shared, at most a third of the sync period of the HPA that asks. Zero shares
             nothing.
-        request_timeout: How long to wait for each response. A later response counts as missing, so that a slow API
-            does not delay HPAs that do not use it.
+        request_timeout: How long to wait for each response. A later response counts as missing.
 
     Example:
         >>> from datetime import UTC, datetime
