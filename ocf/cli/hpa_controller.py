@@ -243,7 +243,9 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
     from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
-    asyncio.run(_run(process, timeout, kubeconfig, context, output))
+    # Longer than the reader of metrics waits, so that the response with which the API server gives up arrives.
+    longest = timeout.total_seconds() + _OTHER_REQUESTS
+    asyncio.run(_run(process, longest, kubeconfig, context, output))
 
 
 def _run_migration(
@@ -368,15 +370,13 @@ def _process(
 
 
 async def _run(
-    process: ProcessOptions, timeout: timedelta, kubeconfig: str | None, context: str | None, output: LogOutput
+    process: ProcessOptions, longest: float, kubeconfig: str | None, context: str | None, output: LogOutput
 ) -> None:
     from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.hpa.manager import run_process
 
     stop = stopped_by_signals()
-    # Longer than the reader of metrics waits, so that the response with which the API server gives up arrives.
-    longest = timeout.total_seconds() + _OTHER_REQUESTS
     async with await ApiServerCluster.connect(kubeconfig, context=context, request_timeout=longest) as cluster:
         await run_process(cluster, process, stop, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
 
@@ -443,27 +443,31 @@ def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
     return None, default
 
 
+def _durations(chosen: object, defaults: object, *names: str) -> Iterator[str]:
+    """Yield the command-line options for the durations that differ from the defaults."""
+    from ocf.objects.durations import format_duration
+
+    for name in names:
+        if getattr(chosen, name) != getattr(defaults, name):
+            yield f"--{name.replace('_', '-')}={format_duration(getattr(chosen, name))}"
+
+
 def _arguments(options: HpaControllerOptions) -> Iterator[str]:
     """Yield the command-line options for the settings that differ from the defaults."""
     from ocf.autoscaling.algorithm import Settings
     from ocf.controllers.hpa import HpaControllerOptions
-    from ocf.objects.durations import format_duration
 
     settings, defaults = options.settings, Settings()
     yield f"--mode={options.mode}"
     if options.take_over:
         yield "--take-over"
-    if options.take_over_delay != HpaControllerOptions().take_over_delay:
-        yield f"--take-over-delay={format_duration(options.take_over_delay)}"
-    for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
-        if getattr(settings, name) != getattr(defaults, name):
-            yield f"--{name.replace('_', '-')}={format_duration(getattr(settings, name))}"
+    yield from _durations(options, HpaControllerOptions(), "take_over_delay", "request_timeout")
+    periods = ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay")
+    yield from _durations(settings, defaults, *periods)
     if settings.tolerance != defaults.tolerance:
         yield f"--tolerance={settings.tolerance:g}"
     if settings.workers != defaults.workers:
         yield f"--concurrent-syncs={settings.workers}"
-    if options.request_timeout != HpaControllerOptions().request_timeout:
-        yield f"--request-timeout={format_duration(options.request_timeout)}"
     release, gates = _release(settings.features)
     if release is not None:
         yield f"--kubernetes-version={release}"
