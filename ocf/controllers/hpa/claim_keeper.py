@@ -15,13 +15,26 @@ from ocf.controllers.hpa.plan import AutoscalerPhase
 from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.state import AutoscalerState
 from ocf.controllers.hpa.status_writer import write_status
-from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, AutoscalerClaim, Evidence, Policy, Step, next_step
-from ocf.errors import ApiError
+from ocf.controllers.hpa.take_over import (
+    CLAIM_REASON,
+    RIVAL_LEASE,
+    AutoscalerClaim,
+    Evidence,
+    LeaseTerm,
+    Policy,
+    Rival,
+    Step,
+    follow_lease,
+    next_step,
+)
+from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
 from ocf.objects.durations import format_duration
 
 __all__ = ["ClaimKeeper"]
 
+# All autoscalers that are not run ask in each of their periods.
+_LOOK: Final = timedelta(seconds=5)
 _LEFT_ALONE: Final = "LeftAlone"
 
 
@@ -29,6 +42,7 @@ class ClaimKeeper:
     """Decides in each reconcile whether an autoscaler may be run, and writes its claim.
 
     Args:
+        leases: Reads the Lease of the built-in controller, without a watch.
         reporter: Reports what is not run.
     """
 
@@ -37,6 +51,7 @@ class ClaimKeeper:
         cluster: Cluster,
         reporter: HpaReporter,
         *,
+        leases: Cluster,
         policy: Policy,
         clock: Clock,
         release: Callable[[AutoscalerState], None],
@@ -46,6 +61,10 @@ class ClaimKeeper:
         self._policy = policy
         self._clock = clock
         self._release = release
+        self._leases = leases
+        self._rival = Rival()
+        self._term: LeaseTerm | None = None
+        self._looked: timedelta | None = None
 
     async def hold(self, manifest: Manifest, state: AutoscalerState) -> timedelta | None:
         """Return for how long an autoscaler must not be run; None if it may be run now.
@@ -59,8 +78,14 @@ class ClaimKeeper:
         state.run_version = None
         status = Status.of(manifest.get("status"))
         evidence, now, before = Evidence.of(manifest, status), self._clock.elapsed(), state.claim
-        step, claim = next_step(evidence, before, self._policy, now=now)
+        if evidence.foreign not in {None, state.foreign_write}:
+            state.foreign_write, self._rival = evidence.foreign, self._rival._replace(wrote=now)
+        if before.lost is not None:
+            await self._look(now)
+        step, claim = next_step(evidence, before, self._policy, self._rival, now=now)
         self._learn(step, evidence, before)
+        if step is Step.CLAIM:
+            await self._look(now)
         period = state.parsed.settings.sync_period
         # A claim that was not stored proves nothing when it grows old, so nothing is remembered of it.
         if step is Step.CLAIM and not await self._write_claim(manifest, status, state):
@@ -83,6 +108,21 @@ class ClaimKeeper:
             self._policy = self._policy._replace(proven=step is Step.RUN)
         elif evidence.foreign is not None and before.ran:
             self._policy = self._policy._replace(proven=False)
+
+    async def _look(self, now: timedelta) -> None:
+        """Look at the Lease of the built-in controller; one that cannot be read shows nothing."""
+        if self._looked is not None and now - self._looked < _LOOK:
+            return
+        self._looked = now
+        try:
+            lease = await self._leases.get(RIVAL_LEASE)
+        except NotFoundError:
+            lease = None
+        except ApiError:
+            return
+        self._term, ended = follow_lease(self._term, lease, now=now)
+        if ended:
+            self._rival = self._rival._replace(ended=now)
 
     async def _write_claim(self, manifest: Manifest, status: Status, state: AutoscalerState) -> bool:
         """Write the claim of an autoscaler; return whether the API server accepted it."""
@@ -107,7 +147,7 @@ class ClaimKeeper:
         else:
             message = (
                 f"{manager} wrote its status while it was taken over, so that controller still runs it;"
-                f" the next attempt is after {format_duration(RETRY)}"
+                " it is claimed again when that controller is silent, or when its Lease ends"
             )
         self._release(state)  # where it is run again, it starts without history
         self._reporter.note(state, AutoscalerPhase.LEFT_ALONE, HpaEvent("Warning", _LEFT_ALONE, message))

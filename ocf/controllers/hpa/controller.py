@@ -219,6 +219,7 @@ class HpaController:
         await stack.enter_async_context(observer)
         deps = ReconcilerDeps(
             cluster=autoscalers,
+            leases=self._cluster,
             targets=others,
             snapshots=observer,
             clock=self._clock,

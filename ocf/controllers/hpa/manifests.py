@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.controllers.hpa.modes import GROUP, Mode
+from ocf.controllers.hpa.take_over import RIVAL_LEASE
 from ocf.controllers.installation import ControllerPod, controller_manifests
 from ocf.controllers.metrics_client import RESOURCE_METRICS
 from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS
@@ -100,6 +101,8 @@ def cluster_role(
         found |= {PolicyRule(GROUP, _OWN, verb) for verb in _READ} | {PolicyRule(GROUP, f"{_OWN}/status", "update")}
     elif mode.writes:
         found.add(PolicyRule(_BUILT_IN, f"{_AUTOSCALERS}/status", "update"))
+        one, where = RIVAL_LEASE.name, RIVAL_LEASE.namespace
+        found.add(PolicyRule("coordination.k8s.io", "leases", "get", name=one, namespace=where))
     if mode.writes:
         found |= EVENTS
         if lease_namespace:

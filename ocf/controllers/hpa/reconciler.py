@@ -50,12 +50,14 @@ class ReconcilerDeps:
     """The dependencies of a `Reconciler`.
 
     Args:
+        leases: The cluster from which the Lease of the built-in controller is read.
         targets: The cluster from which `snapshots` reads targets, so that a Scale written to it is visible at once.
         events: The event recorder; None records no events.
         kinds: Finds the resource of a kind whatever version an autoscaler names; None uses the named version.
     """
 
     cluster: Cluster
+    leases: Cluster
     targets: Cluster
     snapshots: SnapshotReader
     clock: Clock
@@ -79,7 +81,12 @@ class Reconciler:
         self._deps = deps
         self._reporter = HpaReporter(deps.monitor, deps.events, dry_run=not deps.mode.writes)
         self._claims = ClaimKeeper(
-            deps.cluster, self._reporter, policy=deps.take_over, clock=deps.clock, release=self._reset
+            deps.cluster,
+            self._reporter,
+            leases=deps.leases,
+            policy=deps.take_over,
+            clock=deps.clock,
+            release=self._reset,
         )
         self.target_index: Final = TargetIndex()
         self.states: Final = StateStore(deps.settings)
@@ -123,6 +130,8 @@ class Reconciler:
         if self._deps.mode is Mode.REPLACE:
             delay = await self._claims.hold(manifest, state)
             if delay is not None:
+                if state.claim.scales_up and not state.parsed.problem:
+                    await self._scale_up(manifest, state)
                 return delay
         planned, problem = await self._execute(manifest, state)
         if self.states.is_current(key, state):
@@ -174,6 +183,18 @@ class Reconciler:
         # failure does not.
         state.history = decision.history
         return await self._apply_status(manifest, planned)
+
+    async def _scale_up(self, manifest: Manifest, state: AutoscalerState) -> None:
+        """Scale an autoscaler up while its claim grows old; its status stays as it is, and with it the claim."""
+        seen = await self._deps.snapshots.observe(
+            manifest, settings=state.parsed.settings, autoscaler=state.parsed.autoscaler
+        )
+        now, history_now = self._times()
+        planned = plan(state.parsed, seen.snapshot, state.history, now=now, history_now=history_now)
+        if planned.required_decision.action == "scale_up":
+            planned, decision = await self._apply_scale(planned, seen)
+            state.history = decision.history
+            self._reporter.scaled(state, planned)
 
     async def _apply_scale(self, planned: Plan, seen: HpaSnapshot) -> tuple[Plan, Decision]:
         decision = planned.required_decision

@@ -44,6 +44,11 @@ class HpaReporter:
         self._post(parsed, planned.events)
         self._log_changes(state, planned, problem)
 
+    def scaled(self, state: AutoscalerState, planned: Plan) -> None:
+        """Report a scale-up of an autoscaler whose claim is not old enough for its status to be written."""
+        self._post(state.parsed, planned.events)
+        self._log_changes(state, planned._replace(phase=AutoscalerPhase.TAKING_OVER), planned.problem)
+
     def note(self, state: AutoscalerState, phase: AutoscalerPhase, event: HpaEvent) -> None:
         """Report why an autoscaler is not run; a warning is posted and logged once."""
         self.set_phase(state, phase)

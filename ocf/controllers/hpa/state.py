@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ocf.autoscaling.algorithm import History, Settings
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler
-from ocf.controllers.hpa.take_over import AutoscalerClaim
+from ocf.controllers.hpa.take_over import AutoscalerClaim, StatusWrite
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["AutoscalerState", "StateStore"]
@@ -19,6 +19,7 @@ class AutoscalerState:
     Args:
         generation: The generation of the spec; None if the cluster does not count it.
         claim: What is remembered of its ownership, in mode replace.
+        foreign_write: The last write of another client to its status that was seen, in mode replace.
         run_version: The resourceVersion at which it may be run; None if that has to be decided.
         observed: The scale that the last dry run observed.
         problem: The last failure; empty if the last reconcile succeeded.
@@ -29,6 +30,7 @@ class AutoscalerState:
     generation: int | None = None
     history: History = field(default_factory=History)
     claim: AutoscalerClaim = field(default_factory=AutoscalerClaim)
+    foreign_write: StatusWrite | None = None
     run_version: str | None = None
     observed: ScaleObservation | None = None
     reported: DryRunResult | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ocf.cli.hpa_controller import FEATURE_GATES, hpa_controller
@@ -22,6 +23,7 @@ __all__ = ["OPTIONS", "hpa_in_chart", "hpa_manifests"]
 _KEY: Final = "hpaController"
 _PATH: Final = f".Values.{_KEY}"
 _WRITES: Final = f'(ne {_PATH}.mode "{Mode.DRY_RUN}")'
+_REPLACES: Final = f'(eq {_PATH}.mode "{Mode.REPLACE}")'
 _ELECTED: Final = f"(and {_PATH}.leaderElection {_WRITES})"
 _OTHER: Final = ScalableResource("ocf-other-group", "ocf-other-resource")
 """Stands for a resource that is not one of Kubernetes' own."""
@@ -105,9 +107,16 @@ def _roles() -> str:
     cluster[0] = {**cluster[0], "rules": "@rules@"}
     lease = roles(lease_rules(NAME, NAMESPACE), name=NAME, account=ACCOUNT)
     text = role_templates(cluster, f"{base}{targets}", _PATH, NAME)
-    _, _, leases = role_templates(lease, "", _PATH, NAME).partition("\n")
-    leases = f"---\n{leases}"
-    return f"{text}{choose((_ELECTED, leases))}"
+    # With a name of its own, since the controller may run in the namespace of that Lease.
+    named = [each for each in cluster_role(Mode.REPLACE, targets=()) if each.namespace]
+    other = roles(named, name=f"{NAME}-take-over", account=ACCOUNT)
+    return f"{text}{choose((_ELECTED, _more(lease)))}{choose((_REPLACES, _more(other)))}"
+
+
+def _more(manifests: Sequence[Manifest]) -> str:
+    """Return the template of roles that follow others."""
+    _, _, text = role_templates(manifests, "", _PATH, NAME).partition("\n")
+    return f"---\n{text}"
 
 
 def _target_rules(target: ScalableResource) -> str:

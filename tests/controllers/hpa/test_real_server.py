@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -160,6 +161,24 @@ async def test_beside_the_built_in_controller_it_yields_before_it_scales(
     live = await envtest_cluster.get(ObjectKey.of(web))
     assert counts(3)(live)
     assert FIELD_MANAGER not in {each["manager"] for each in live["metadata"]["managedFields"]}
+
+
+async def test_an_autoscaler_is_run_once_the_built_in_controller_is_switched_off(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home, ours = envtest.namespace, FakeMetricsClient()
+    ours.set_external(home, "queue", "70")
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    hpa = await envtest_cluster.create(autoscaler(BUILT_IN, home), field_manager="user")
+    with ExitStack() as built_in:
+        built_in.enter_context(envtest_controllers(ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD))
+        async with MetricsStub(envtest.plane) as stub:
+            stub.metrics.set_external(home, "queue", "30")
+            await until(envtest_cluster, ObjectKey.of(hpa), has_condition("AbleToScale", "ReadyForNewScale"))
+            async with running(envtest_cluster, Mode.REPLACE, take_over=True, metrics=ours):
+                await posted(envtest_cluster, home, "LeftAlone")
+                built_in.close()
+                await until(envtest_cluster, ObjectKey.of(web), counts(7))
 
 
 async def test_a_target_is_found_by_its_kind_whatever_version_is_named(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from ocf.autoscaling.algorithm import History, Settings
 from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import Mode
 from ocf.controllers.hpa.modes import BUILT_IN
-from ocf.objects import ObjectKey
+from ocf.controllers.hpa.take_over import RETRY, RIVAL_LEASE
+from ocf.errors import ForbiddenError
+from ocf.objects import Manifest, ObjectKey
 from ocf.testing import faults
 from ocf.testing.fault_cluster import FaultyCluster
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Env, Process, RunScenario, periods
@@ -303,7 +306,29 @@ class TestReplace:
 
         run_scenario(scenario)
 
-    def test_an_autoscaler_is_claimed_again_an_hour_after_another_controller_kept_it(
+    @pytest.mark.parametrize("name", ["web", "other"])
+    def test_an_autoscaler_is_run_within_a_minute_of_silence_of_the_other_controller(
+        self, run_scenario: RunScenario, name: str
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            for each in ("web", "other"):
+                await env.deploy(each, replicas=3)
+            env.queue(50)
+            key = await env.autoscale(of=BUILT_IN)
+            await BuiltIn(env, key, wanted=3).sync()
+            other = await env.autoscale("other", of=BUILT_IN)
+            await BuiltIn(env, other, wanted=3, name="other").sync()
+            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30) as process:
+                both = BuiltIn(env, key, wanted=3, is_busy=True), BuiltIn(env, other, wanted=3, name="other")
+                async with both[0].running(), both[1].running():
+                    await periods(40)
+                    assert process.states() == {"left_alone": 2}
+                await asyncio.sleep(75)
+                assert await env.replicas(name) == 5
+
+        run_scenario(scenario)
+
+    def test_a_controller_that_runs_and_has_nothing_to_write_is_disturbed_ever_more_rarely(
         self, run_scenario: RunScenario
     ) -> None:
         async def scenario(env: Env) -> None:
@@ -311,34 +336,126 @@ class TestReplace:
             env.queue(50)
             key = await env.autoscale(of=BUILT_IN)
             await BuiltIn(env, key, wanted=3).sync()
-            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30) as process:
+            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30):
                 async with BuiltIn(env, key, wanted=3).running():
-                    await periods(4)
-                    assert process.states() == {"left_alone": 1}
-                await periods(4 * 59)
-                assert await env.replicas() == 3
-                await periods(12)
+                    env.cluster.requests.clear()
+                    await periods(4 * 60)
+                    claims = [one for one in env.writes if one.subresource is Subresource.STATUS]
+                    assert len(claims) < 2 * 12  # with the writes of the other controller
+                    assert await env.replicas() == 3
+                await asyncio.sleep(RETRY.total_seconds() + 60)
                 assert await env.replicas() == 5
+            assert len(await env.events("LeftAlone")) == 1
 
         run_scenario(scenario)
 
-    def test_a_status_that_a_user_writes_stops_an_autoscaler_for_one_claim(self, run_scenario: RunScenario) -> None:
+    @pytest.mark.parametrize(
+        "end",
+        [
+            pytest.param({"holderIdentity": "b", "acquireTime": "2026-01-31T13:00:00.000000Z"}, id="another leader"),
+            pytest.param({"acquireTime": "2026-01-31T13:00:00.000000Z"}, id="the same leader once more"),
+            pytest.param({"holderIdentity": ""}, id="released"),
+            pytest.param(None, id="not renewed"),
+            pytest.param("deleted", id="deleted"),
+        ],
+    )
+    def test_an_autoscaler_is_run_within_a_minute_of_the_end_of_the_other_controllers_lease(
+        self, run_scenario: RunScenario, end: Manifest | str | None
+    ) -> None:
+        """The other controller has nothing to write, so its silence shows nothing."""
+
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
             key = await env.autoscale(of=BUILT_IN)
+            lease = BuiltInLease(env)
+            await lease.create()
+            await BuiltIn(env, key, wanted=3).sync()
+            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30) as process:
+                async with BuiltIn(env, key, wanted=3).running(), lease.renewed():
+                    await periods(4 * 90)
+                    assert await env.replicas() == 3
+                if end == "deleted":
+                    await env.cluster.delete(RIVAL_LEASE)
+                elif isinstance(end, dict):
+                    await env.change(RIVAL_LEASE, {"spec": end}, by="kube-controller-manager")
+                else:
+                    await asyncio.sleep(15)
+                await asyncio.sleep(60)
+                assert (await env.replicas(), process.states()) == (5, {"running": 1})
+
+        run_scenario(scenario)
+
+    def test_a_lease_that_cannot_be_read_shows_nothing(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            key = await env.autoscale(of=BUILT_IN)
+            await BuiltInLease(env).create()
+            await BuiltIn(env, key, wanted=3).sync()
+            refused = faults.rejected(ForbiddenError("no"), name=RIVAL_LEASE.name, times=None)
+            faulty = FaultyCluster(env.cluster, [refused])
+            async with env.running(Mode.REPLACE, cluster=faulty, take_over=True, take_over_delay=30) as process:
+                async with BuiltIn(env, key, wanted=3).running():
+                    await periods(5)
+                    assert await env.replicas() == 3
+                await asyncio.sleep(RETRY.total_seconds() + 60)
+                assert (await env.replicas(), process.states()) == (5, {"running": 1})
+
+        run_scenario(scenario)
+
+    @pytest.mark.parametrize(
+        ("queue", "meanwhile", "afterwards"),
+        [
+            pytest.param(70, 7, 7, id="up at once"),
+            pytest.param(50, 5, 5, id="nothing to do"),
+            pytest.param(30, 5, 3, id="down after the claim"),
+        ],
+    )
+    def test_a_status_that_a_user_writes_delays_no_scale_up(
+        self, run_scenario: RunScenario, queue: int, meanwhile: int, afterwards: int
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            behavior = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+            key = await env.autoscale(of=BUILT_IN, behavior=behavior)
             async with env.running(Mode.REPLACE, take_over_delay=30) as process:
                 await periods(4)
                 assert await env.replicas() == 5
                 await asyncio.sleep(1)
                 await env.change(key, {"status": {"desiredReplicas": 9}}, by="kubectl-edit", status=True)
-                env.queue(70)
+                env.queue(queue)
                 await periods(1)
-                assert (await env.replicas(), process.states()) == (5, {"taking_over": 1})
+                assert (await env.replicas(), process.states()) == (meanwhile, {"taking_over": 1})
+                assert (await env.conditions(key))["AbleToScale"] == ("Unknown", "TakingOver")
                 await periods(2)
-                assert (await env.replicas(), process.states()) == (7, {"running": 1})
+                assert (await env.replicas(), process.states()) == (afterwards, {"running": 1})
+            sizes = [note for _, _, note in await env.events("SuccessfulRescale")]
+            assert len(sizes) == sum(one != next_ for one, next_ in pairwise((3, 5, meanwhile, afterwards)))
 
         run_scenario(scenario)
+
+    def test_a_scale_up_during_a_claim_that_fails_is_reported(
+        self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            key = await env.autoscale(of=BUILT_IN)
+            second = faults.server_error(name="web", subresource="scale", first=2)
+            faulty = FaultyCluster(env.cluster, [second])
+            async with env.running(Mode.REPLACE, cluster=faulty, take_over_delay=30):
+                await periods(4)
+                await env.change(key, {"status": {"desiredReplicas": 9}}, by="kubectl-edit", status=True)
+                env.queue(70)
+                await periods(1)
+                assert await env.replicas() == 5
+                await periods(1)
+                assert await env.replicas() == 7
+
+        run_scenario(scenario)
+        assert any("currently unable" in each.getMessage() for each in caplog.records)
 
     def test_a_new_autoscaler_is_run_at_once_where_another_claim_has_lasted(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
@@ -400,31 +517,70 @@ LEFT_ALONE = (
 
 
 class BuiltIn:
-    """The built-in controller: it scales to a fixed number, and writes the status where it differs."""
+    """The built-in controller: it scales to a fixed number, and writes the status where it differs.
 
-    def __init__(self, env: Env, key: ObjectKey, *, wanted: int) -> None:
+    Args:
+        is_busy: Whether its metrics change, so that it writes the status in each sync.
+    """
+
+    def __init__(self, env: Env, key: ObjectKey, *, wanted: int, name: str = "web", is_busy: bool = False) -> None:
         self._env = env
         self._key = key
         self._wanted = wanted
+        self._target = DEPLOYMENT._replace(name=name)
+        self._is_busy = is_busy
+        self._syncs = 0
 
     async def sync(self) -> None:
-        if await self._env.replicas() != self._wanted:
-            await self._env.set_scale(DEPLOYMENT, self._wanted, by="kube-controller-manager")
+        self._syncs += 1
+        if await self._env.replicas(self._target.name) != self._wanted:
+            await self._env.set_scale(self._target, self._wanted, by="kube-controller-manager")
         able = (await self._env.conditions(self._key)).get("AbleToScale")
-        if able != ("True", "ReadyForNewScale"):
-            await writes_status(self._env, self._key, desired=self._wanted)
+        if self._is_busy or able != ("True", "ReadyForNewScale"):
+            await writes_status(self._env, self._key, desired=self._wanted + self._syncs % 2 * self._is_busy)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async def run() -> None:
-            while True:
-                await asyncio.sleep(PERIOD)
-                await self.sync()
+        async with repeated(PERIOD, self.sync):
+            yield
 
-        task = asyncio.create_task(run())
-        yield
-        task.cancel()
-        await asyncio.wait([task])
+
+class BuiltInLease:
+    """The Lease of the program that contains the built-in controller."""
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+
+    async def create(self) -> None:
+        now = "2026-01-31T12:00:00.000000Z"
+        spec = {"holderIdentity": "a", "acquireTime": now, "renewTime": now, "leaseDurationSeconds": 15}
+        metadata = {"name": RIVAL_LEASE.name, "namespace": RIVAL_LEASE.namespace}
+        lease = {"apiVersion": RIVAL_LEASE.api_version, "kind": RIVAL_LEASE.kind, "metadata": metadata, "spec": spec}
+        await self._env.cluster.create(lease, field_manager="kube-controller-manager")
+
+    @asynccontextmanager
+    async def renewed(self) -> AsyncIterator[None]:
+        async def renew() -> None:
+            now = self._env.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            await self._env.change(RIVAL_LEASE, {"spec": {"renewTime": now}}, by="kube-controller-manager")
+
+        async with repeated(2, renew):
+            yield
+
+
+@asynccontextmanager
+async def repeated(seconds: float, act: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Do something again and again while the block runs."""
+
+    async def run() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await act()
+
+    task = asyncio.create_task(run())
+    yield
+    task.cancel()
+    await asyncio.wait([task])
 
 
 def assert_state_dropped(process: Process) -> None:

@@ -18,6 +18,7 @@ from ocf.controllers.hpa.take_over import (
     AutoscalerClaim,
     Evidence,
     Policy,
+    Rival,
     StatusWrite,
     Step,
     last_foreign_write,
@@ -65,8 +66,8 @@ SECOND: Final = timedelta(seconds=1)
             OURS, AutoscalerClaim(NOON - SECOND), WILLING, Step.LEAVE, id="the claim was removed in the same second"
         ),
         pytest.param(OURS, AutoscalerClaim(lost=NOON - SECOND), WILLING, Step.LEAVE, id="removed a second ago"),
-        pytest.param(FOREIGN, AutoscalerClaim(lost=NOON - RETRY), WILLING, Step.CLAIM, id="removed an hour ago"),
-        pytest.param(OURS, AutoscalerClaim(lost=NOON - RETRY), CAREFUL, Step.CLAIM, id="removed an hour ago, and ours"),
+        pytest.param(FOREIGN, AutoscalerClaim(lost=NOON - RETRY), WILLING, Step.CLAIM, id="removed long ago"),
+        pytest.param(OURS, AutoscalerClaim(lost=NOON - RETRY), CAREFUL, Step.CLAIM, id="removed long ago, and ours"),
         pytest.param(FOREIGN, AutoscalerClaim(lost=NOON - RETRY), CAREFUL, Step.LEAVE, id="removed, and never ours"),
     ],
 )
@@ -74,6 +75,27 @@ def test_what_is_done_with_an_autoscaler(
     evidence: Evidence, claim: AutoscalerClaim, policy: Policy, step: Step
 ) -> None:
     assert next_step(evidence, claim, policy, now=NOON)[0] is step
+
+
+@pytest.mark.parametrize(
+    ("removed", "lost", "rival", "policy", "step"),
+    [
+        pytest.param(1, 29, Rival(), WILLING, Step.LEAVE, id="silent, but not for long"),
+        pytest.param(1, 30, Rival(), WILLING, Step.CLAIM, id="silent"),
+        pytest.param(1, 60, Rival(wrote=NOON - 29 * SECOND), WILLING, Step.LEAVE, id="it writes others"),
+        pytest.param(1, 60, Rival(wrote=NOON - 30 * SECOND), WILLING, Step.CLAIM, id="it wrote others before"),
+        pytest.param(2, 59, Rival(), WILLING, Step.LEAVE, id="silent, and yet it runs"),
+        pytest.param(2, 60, Rival(), WILLING, Step.CLAIM, id="silent for twice as long"),
+        pytest.param(90, 599, Rival(), WILLING, Step.LEAVE, id="it always runs"),
+        pytest.param(90, 600, Rival(), WILLING, Step.CLAIM, id="the longest time"),
+        pytest.param(90, 9, Rival(ended=NOON - 5 * SECOND), WILLING, Step.CLAIM, id="its lease has ended since"),
+        pytest.param(90, 5, Rival(ended=NOON - 9 * SECOND), WILLING, Step.LEAVE, id="its lease had ended before"),
+        pytest.param(90, 5, Rival(wrote=NOON), PROVEN._replace(take_over=True), Step.CLAIM, id="another claim lasted"),
+    ],
+)
+def test_when_an_autoscaler_is_claimed_again(removed: int, lost: int, rival: Rival, policy: Policy, step: Step) -> None:
+    claim = AutoscalerClaim(lost=NOON - lost * SECOND, removed=removed)
+    assert next_step(FOREIGN, claim, policy, rival, now=NOON)[0] is step
 
 
 def evidences() -> st.SearchStrategy[Evidence]:
