@@ -25,7 +25,8 @@ def print_text(tuned: Tuned, currency: str) -> None:
         if table.note:
             echo(f"  {table.note}")
         echo()
-    color = None if tuned.is_feasible and not tuned.is_worse_when_held_out else "red"
+    is_good = tuned.is_feasible and not tuned.is_worse_when_held_out and not tuned.worse_overload
+    color = None if is_good else "red"
     for line in verdict_lines(tuned, currency=currency):
         echo(line, color=color)
 
@@ -48,6 +49,7 @@ def print_json(tuned: Tuned) -> None:
                 "feasible": tuned.is_feasible,
                 "keepCurrent": tuned.is_current,
                 "worseWhenHeldOut": tuned.is_worse_when_held_out,
+                "worseOverload": list(tuned.worse_overload),
                 "current": _finalist(tuned.current),
                 "winner": _finalist(tuned.winner),
                 "runnerUp": None if tuned.runner_up is None else _finalist(tuned.runner_up),

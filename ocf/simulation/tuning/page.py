@@ -50,7 +50,8 @@ def _part(package: str, name: str) -> str:
 
 
 def _verdict(tuned: Tuned, currency: str) -> Iterator[str]:
-    style = "" if tuned.is_feasible and not tuned.is_worse_when_held_out else " class='warning'"
+    is_good = tuned.is_feasible and not tuned.is_worse_when_held_out and not tuned.worse_overload
+    style = "" if is_good else " class='warning'"
     lines = "".join(f"<p{style}>{escape(line)}</p>" for line in verdict_lines(tuned, currency=currency))
     yield f'<div class="card">{lines}</div>'
 

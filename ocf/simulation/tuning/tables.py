@@ -1,6 +1,7 @@
 """Tables of a search, for the terminal and for the page."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -57,6 +58,13 @@ def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
         yield "Keep the current settings: of all candidates, they are the best compromise of the objectives."
     else:
         yield f"The winner compared with the current settings: {_changes(tuned, tuned.current, currency)}."
+    for name in tuned.worse_overload:
+        before, after = (finalist.measures[name] for finalist in (tuned.current, tuned.winner))
+        yield (
+            f"No requirement limits the {MEASURES[name].title}, and the winner makes it worse:"
+            f" {value_text(name, after)} instead of {value_text(name, before)}."
+            f" The requirement `{name} <= {_at_least(before)}` keeps it as good as it is."
+        )
     if tuned.current.unmet and tuned.is_feasible:
         yield f"The current settings violate: {', '.join(tuned.current.unmet)}."
     if tuned.runner_up is not None and tuned.is_feasible:
@@ -73,6 +81,11 @@ def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
         )
     if tuned.is_worse_when_held_out:
         yield "In the time that the search has not seen, the winner is worse than the current settings."
+
+
+def _at_least(share: float) -> str:
+    """Return a share as a percentage that is not below it, so that the current settings meet it."""
+    return f"{math.ceil(share * 10_000) / 100:g}%"
 
 
 def _changes(tuned: Tuned, other: Finalist, currency: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf.simulation.measures.expressions import Expression
@@ -11,6 +11,9 @@ from ocf.simulation.tuning.objectives import Objective, dominates
 from ocf.simulation.tuning.problem import Candidate
 
 __all__ = ["Finalist", "Member", "SettingEffect", "Tuned"]
+
+# What the users of the workload notice, as shares.
+_NOTICED: Final = ("overload_time", "late_share", "dropped_share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,16 @@ class Tuned:
     def is_current(self) -> bool:
         """Whether the current settings are the best ones."""
         return self.front[0].candidate is None
+
+    @property
+    def worse_overload(self) -> tuple[str, ...]:
+        """The measures of overload that are worse with the winner than today, and that no requirement limits."""
+        if not self.is_feasible or self.is_current:
+            return ()
+        limited = {name for each in self.requirements for name in each.names}
+        before, after = self.current.measures, self.winner.measures
+        shared = (name for name in _NOTICED if name in before and name in after)
+        return tuple(name for name in shared if after[name] > before[name] and name not in limited)
 
     @property
     def is_worse_when_held_out(self) -> bool:

@@ -20,6 +20,7 @@ from ocf.simulation.tuning import Problem as TuningProblem
 from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.objectives import dominates
 from ocf.simulation.tuning.samplers import SamplerName
+from ocf.simulation.tuning.tables import verdict_lines
 from ocf.simulation.tuning.tuned import Tuned
 from tests.simulation.tuning.cases import (
     JUMP,
@@ -225,6 +226,40 @@ def test_the_held_out_part_shows_a_winner_that_is_worse_there() -> None:
     assert found.is_worse_when_held_out
     whole = tune(problem("spec.minReplicas=2..4", traces=(trace(late, text=text),)), wanted, Method(holdout=0))
     assert (whole.is_current, whole.winner.held_out, whole.is_worse_when_held_out) == (True, (), False)
+
+
+def test_a_winner_that_makes_overload_worse_is_reported_with_the_requirement_that_prevents_it() -> None:
+    """By hand: five pods serve the load, with three it waits all the time."""
+    text = FIXED.replace("minReplicas: 2", "minReplicas: 5")
+    searched = problem("spec.minReplicas=3..8", traces=(trace(STEADY, text=text),))
+    cheap = tune(searched, target("pod_hours"))
+    (warning,) = (line for line in verdict_lines(cheap) if "requirement" in line)
+    assert cheap.worse_overload == ("overload_time",)
+    assert warning == (
+        "No requirement limits the overload time, and the winner makes it worse: 100 % instead of 0 %."
+        " The requirement `overload_time <= 0%` keeps it as good as it is."
+    )
+
+    careful = tune(searched, target("pod_hours", require=(warning.split("`")[1],)))
+    assert (careful.winner.values, careful.worse_overload) == ({"spec.minReplicas": 5}, ())
+    assert not any("No requirement limits" in line for line in verdict_lines(careful))
+
+
+@given(st.sampled_from([20, 30, 45, 60]), st.integers(2, 8))
+@settings(max_examples=settings().max_examples // 4)
+def test_the_requirement_that_is_advised_is_met_by_the_current_settings(rate: int, fewest: int) -> None:
+    text = SCENARIO.replace("minReplicas: 2", f"minReplicas: {fewest}")
+    load = f"{{type: Steps, steps: [{{at: 0s, rate: 15}}, {{at: 5m, rate: {rate}}}, {{at: 15m, rate: 10}}]}}"
+    searched = problem(
+        "spec.minReplicas=2..8 step 2", f"{UTILIZATION}=50..95 step 15", traces=(trace(load, text=text),)
+    )
+    found = tune(searched, target("pod_hours"))
+    advised = [line.split("`")[1] for line in verdict_lines(found) if line.startswith("No requirement")]
+    if advised:
+        limited = tune(searched, target("pod_hours", require=tuple(advised)))
+        assert (limited.is_feasible, limited.current.unmet, limited.worse_overload) == (True, (), ())
+        for name in found.worse_overload:
+            assert limited.winner.measures[name] <= found.winner.measures[name]
 
 
 @pytest.mark.parametrize(
