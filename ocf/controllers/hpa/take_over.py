@@ -8,7 +8,7 @@ down, and only what this process has run before is scaled up. The entry of a con
 `managedFields`, so the entry alone proves nothing.
 
 A claim that was removed is written again when the other controller may have been switched off: when its Lease has ended
-or changed hands, when nobody else writes a status any more, or when the claim of another autoscaler has lasted.
+or changed hands, when no other client writes a status any more, or when the claim of another autoscaler has lasted.
 """
 
 from collections.abc import Iterator
