@@ -4,12 +4,13 @@ All packages except the editors represent an object as a plain `dict` in API spe
 are preserved and fields that were not declared are absent. `Manifest` is the type alias for it.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.errors import FieldProblem, ManifestError
 
-__all__ = ["PREFIX", "SERVER_METADATA", "Manifest", "ObjectKey", "copy_json", "split_api_version"]
+__all__ = ["PREFIX", "SERVER_METADATA", "Manifest", "ObjectKey", "copy_json", "split_api_version", "version_order"]
 
 Manifest: TypeAlias = dict[str, Any]
 """An object in API spelling: JSON values only (dict, list, str, int, float, bool, None)."""
@@ -140,6 +141,29 @@ def split_api_version(api_version: str) -> tuple[str, str]:
     """
     group, _, version = api_version.rpartition("/")
     return group, version
+
+
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_STAGES: Final = {None: 2, "beta": 1, "alpha": 0}
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """Return the key by which Kubernetes sorts the versions of a group, the preferred one first.
+
+    Stable versions come before beta and alpha ones, each from the highest to the lowest; other names follow by
+    alphabet. See https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
+
+    Args:
+        version: The version, without the group.
+
+    Example:
+        >>> sorted(["foo1", "v1", "v3beta1", "v12alpha1", "v10"], key=version_order)
+        ['v10', 'v1', 'v3beta1', 'v12alpha1', 'foo1']
+    """
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (1, 0, 0, version)
+    return (-_STAGES[match[2]], -int(match[1]), -int(match[3] or 0), "")
 
 
 def copy_json(value: Any) -> Any:

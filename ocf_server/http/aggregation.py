@@ -156,10 +156,10 @@ class Aggregation:
         except UnavailableError as error:
             known = self._checked.get(key)
             # Discovery goes on to list what the server had, as stale: clients with a cache need not forget the kinds.
-            self._checked[key] = RemoteVersion(*key, known.resources if known else (), available=False)
+            self._checked[key] = _remote(manifest, known.resources if known else (), available=False)
             self._set_condition(manifest, "False", error.reason, str(error))
         else:
-            self._checked[key] = RemoteVersion(*key, resources, available=True)
+            self._checked[key] = _remote(manifest, resources, available=True)
             self._set_condition(manifest, "True", "Passed", "all checks passed")
         self._publish()
 
@@ -186,7 +186,9 @@ class Aggregation:
             raise _failed(url, "the response is not an APIResourceList") from error
 
     def _publish(self) -> None:
-        versions = [self._checked.get(key, RemoteVersion(*key, (), available=False)) for key in self._services]
+        versions = [
+            self._checked.get(key) or _remote(each, (), available=False) for key, each in self._services.items()
+        ]
         # A check may end after its APIService was deleted.
         self._checked = {key: value for key, value in self._checked.items() if key in self._services}
         self._backend.set_remote(tuple(versions))
@@ -212,6 +214,12 @@ class Aggregation:
 
 def _failed(url: str, problem: str) -> UnavailableError:
     return UnavailableError("FailedDiscoveryCheck", f"failing or missing response from {url}: {problem}")
+
+
+def _remote(manifest: Manifest, resources: tuple[ServedResource, ...], *, available: bool) -> RemoteVersion:
+    spec = manifest["spec"]
+    priorities = (spec["groupPriorityMinimum"], spec["versionPriority"])
+    return RemoteVersion(spec["group"], spec["version"], resources, available, priorities)
 
 
 def _resources(group: str, version: str, document: Mapping[str, Any]) -> list[ServedResource]:

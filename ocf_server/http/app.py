@@ -29,6 +29,7 @@ from ocf_server.http.handlers import handle
 from ocf_server.http.media import media_of_errors, negotiate, offer_of
 from ocf_server.http.request import Query, RequestContext, ResourcePath, VersionPath, is_set, parse_path
 from ocf_server.http.request_body import MAX_BYTES
+from ocf_server.http.resource_catalog import OF_RUNNING_PODS, ServedResource
 from ocf_server.http.responses import (
     Pieces,
     Response,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_loopback_host", "make_app"]
 
-_OF_RUNNING_PODS: Final = ("attach", "exec", "log", "portforward", "proxy")
+_NOT_FOUND: Final = 404
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -165,8 +166,8 @@ class _RequestHandler:
         if isinstance(target, ResourcePath):
             return await self._handle_resource(request, target, user, warnings)
         accept = request.headers.get("Accept", "")
-        document = document_response(self._backend.catalog(), path, accept=accept, host=request.host)
-        if request.method not in ("GET", "HEAD"):
+        document = document_response(self._backend.catalog(), path, request.query, accept=accept, host=request.host)
+        if request.method not in ("GET", "HEAD") and document.code != _NOT_FOUND:
             raise method_not_allowed()
         return _response(document)
 
@@ -189,8 +190,8 @@ class _RequestHandler:
         if (kind.group, kind.kind) == API_SERVICE:
             self._update_local_services()
         query: Query = request.query
-        if path.subresource in _OF_RUNNING_PODS and (kind.group, kind.kind) == ("", "Pod"):
-            return _response(await self._handle_pod_action(request, path))
+        if path.subresource in OF_RUNNING_PODS and not kind.group:
+            return _response(await self._handle_pod_action(request, path, kind))
         watch = request.method == "GET" and is_set(query, "watch") and not path.name
         if path.watch:
             watch = True
@@ -219,9 +220,13 @@ class _RequestHandler:
             return await _send(request, response.body, response.media.content_type, warnings)
         return _response(response, warnings)
 
-    async def _handle_pod_action(self, request: web.Request, path: ResourcePath) -> Response:
+    async def _handle_pod_action(self, request: web.Request, path: ResourcePath, kind: ServedResource) -> Response:
         from ocf_server.http import pod_logs
 
+        if kind.subresource(path.subresource) is None:
+            raise no_such_resource()
+        if path.subresource == "proxy":
+            raise await pod_logs.proxy_problem(self._backend.wrapped, kind.kind, path.name, path.namespace)
         key = ObjectKey("v1", "Pod", path.name, path.namespace)
         if path.subresource in pod_logs.ACTIONS:
             await self._backend.wrapped.get(key)

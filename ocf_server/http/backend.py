@@ -12,7 +12,7 @@ Without a wrapper, lists and watches share the objects of the store and their en
 may change.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
@@ -23,11 +23,12 @@ from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.users import User
 from ocf_server.api.write_options import FieldValidation, WriteOptions
+from ocf_server.apiextensions import defined_kind, is_terminating
 from ocf_server.cluster import EmbeddedCluster
 from ocf_server.http.resource_catalog import RemoteVersion, ResourceCatalog, ServedResource, builtin_kinds, custom_kind
 from ocf_server.http.responses import Event, ObjectEncoder, Serializer, StoredObjectEncoder
 from ocf_server.registry.conversion_review import ConversionNeeded
-from ocf_server.registry.registry import Registry, kind_of
+from ocf_server.registry.registry import DEFINITION, Registry, kind_of
 
 __all__ = ["Backend", "Wrap"]
 
@@ -46,7 +47,8 @@ class Backend:
     cluster: EmbeddedCluster
     wrapped: Cluster = field(init=False)
     _is_wrapped: bool = field(default=False, init=False, repr=False)
-    _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
+    _defined_at: int = field(default=-1, init=False, repr=False)
+    _custom: tuple[ServedResource, ...] = field(default=(), init=False, repr=False)
     _remote: tuple[RemoteVersion, ...] = field(default=(), init=False, repr=False)
     _catalog: ResourceCatalog | None = field(default=None, init=False, repr=False)
 
@@ -120,13 +122,25 @@ class Backend:
 
     def catalog(self) -> ResourceCatalog:
         """Return the resources that are served now."""
-        custom = self.registry.custom_kinds()
-        # Compared by value: definitions change seldom, and discovery is asked for with nearly every client.
-        if self._catalog is None or custom != self._custom:
-            self._custom = custom
-            kinds = (*filter(self._serves, builtin_kinds()), *map(custom_kind, custom))
-            self._catalog = ResourceCatalog(kinds, self._remote)
+        # Definitions change seldom, and discovery is asked for with nearly every client.
+        changed = self.registry.store.changed_at(DEFINITION)
+        if self._catalog is None or changed != self._defined_at:
+            self._defined_at = changed
+            custom = tuple(self._custom_kinds())
+            if self._catalog is None or custom != self._custom:
+                self._custom = custom
+                self._catalog = ResourceCatalog((*filter(self._serves, builtin_kinds()), *custom), self._remote)
         return self._catalog
+
+    def _custom_kinds(self) -> Iterator[ServedResource]:
+        resources = self.registry.custom_kinds()
+        served = {(kind_of(resource), resource.version) for resource in resources}
+        definitions = self.registry.store.objects(DEFINITION)
+        ending = {defined_kind(definition) for _, definition in definitions if is_terminating(definition)}
+        for resource in resources:
+            home = kind_of(resource)
+            stored = resource.home[1] if resource.home else resource.version
+            yield custom_kind(resource, stored=stored if (home, stored) in served else "", ending=home in ending)
 
     def set_remote(self, versions: tuple[RemoteVersion, ...]) -> None:
         """Set the versions of aggregated API servers, which discovery lists."""

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from ocf_server.http.request import resource_path
-from ocf_server.http.resource_catalog import ResourceCatalog, ServedResource
+from ocf_server.http.resource_catalog import ResourceCatalog, ServedResource, SubresourceInfo, health_checks
 
 __all__ = ["aggregated", "api_group", "api_groups", "api_resources", "api_versions", "root_paths"]
 
@@ -26,7 +26,7 @@ def api_versions(address: str) -> Json:
 
 def api_groups(catalog: ResourceCatalog) -> Json:
     """Return all groups except the core group."""
-    groups = [_group(name, versions) for name, versions in catalog.groups().items() if name]
+    groups = [_group(name, versions) for name, versions in catalog.groups(by_service=True).items() if name]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
@@ -48,7 +48,9 @@ def api_resources(catalog: ResourceCatalog, group: str, version: str) -> Json | 
         return None
     name = f"{group}/{version}" if group else version
     found = [entry for kind in kinds for entry in _resources(kind)]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": found}
+    # A real API server leaves the version out in the document of the core group only.
+    version_of_list = {"apiVersion": "v1"} if group else {}
+    return {"kind": "APIResourceList", **version_of_list, "groupVersion": name, "resources": found}
 
 
 def _resources(kind: ServedResource) -> Iterator[Json]:
@@ -57,14 +59,14 @@ def _resources(kind: ServedResource) -> Iterator[Json]:
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": list(kind.verbs),
+        "verbs": list(kind.discovered_verbs),
     }
     if kind.short_names:
         main["shortNames"] = list(kind.short_names)
     if kind.categories:
         main["categories"] = list(kind.categories)
-    if kind.stored:
-        main["storageVersionHash"] = _version_hash(kind)
+    if kind.stored or kind.version_hash:
+        main["storageVersionHash"] = kind.version_hash or _version_hash(kind)
     yield main
     for part in kind.subresources:
         entry: Json = {
@@ -74,8 +76,11 @@ def _resources(kind: ServedResource) -> Iterator[Json]:
             "kind": part.kind or kind.kind,
             "verbs": list(part.verbs),
         }
-        foreign = {"group": part.group, "version": part.version} if part.version else {}
-        yield {**entry, **foreign}
+        yield {**entry, **_foreign(part)}
+
+
+def _foreign(part: SubresourceInfo) -> Json:
+    return {"group": part.group, "version": part.version} if part.version else {}
 
 
 def _version_hash(kind: ServedResource) -> str:
@@ -113,12 +118,14 @@ def _version(catalog: ResourceCatalog, group: str, version: str) -> Json:
 
 
 def _discovered(kind: ServedResource) -> Json:
+    # The two servers in a real API server differ: only that of custom kinds repeats group and version.
+    own = {"group": kind.group, "version": kind.version} if kind.custom else {"group": "", "version": ""}
     found: Json = {
         "resource": kind.plural,
-        "responseKind": {"group": "", "version": "", "kind": kind.kind},
+        "responseKind": {**own, "kind": kind.kind},
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": list(kind.verbs),
+        "verbs": list(kind.discovered_verbs),
     }
     if kind.short_names:
         found["shortNames"] = list(kind.short_names)
@@ -128,7 +135,7 @@ def _discovered(kind: ServedResource) -> Json:
         found["subresources"] = [
             {
                 "subresource": part.name,
-                "responseKind": {"group": part.group, "version": part.version, "kind": part.kind or kind.kind},
+                "responseKind": {**own, **_foreign(part), "kind": part.kind or kind.kind},
                 "verbs": list(part.verbs),
             }
             for part in kind.subresources
@@ -138,7 +145,9 @@ def _discovered(kind: ServedResource) -> Json:
 
 def root_paths(catalog: ResourceCatalog) -> Json:
     """Return the paths that the root document lists."""
-    paths = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+    paths = ["/api", "/api/v1", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
+    for path, checks in health_checks().items():
+        paths += [f"/{path}", *(f"/{path}/{check}" for check in checks)]
     for group, versions in catalog.groups().items():
         if group:
             paths += [f"/apis/{group}", *(resource_path(group, version) for version in versions)]

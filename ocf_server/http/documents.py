@@ -6,6 +6,7 @@ All of them are derived from the catalog.
 from collections.abc import Callable
 from typing import Any, Final
 
+from ocf_server.api.status_errors import no_such_resource
 from ocf_server.http import discovery, openapi
 from ocf_server.http.media import (
     Media,
@@ -18,8 +19,8 @@ from ocf_server.http.media import (
 )
 from ocf_server.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf_server.http.openapi_protobuf import write_document
-from ocf_server.http.request import GroupPath, ResourcePath, VersionPath, parse_path
-from ocf_server.http.resource_catalog import ResourceCatalog, builtin_kinds, server_version
+from ocf_server.http.request import GroupPath, Query, ResourcePath, VersionPath, parse_path, values
+from ocf_server.http.resource_catalog import ResourceCatalog, builtin_kinds, health_checks, server_version
 from ocf_server.http.responses import Response, error_response
 from ocf_server.http.status import unknown_media
 
@@ -27,14 +28,14 @@ __all__ = ["document_response", "not_served"]
 
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _JSON: Final = Media()
-_HEALTH: Final = ("healthz", "livez", "readyz")
 
 
-def document_response(catalog: ResourceCatalog, path: str, *, accept: str, host: str) -> Response:
+def document_response(catalog: ResourceCatalog, path: str, query: Query, *, accept: str, host: str) -> Response:
     """Return the response to a request that is not about objects.
 
     Args:
         path: The path as sent.
+        query: The options; those of health are read.
         accept: The `Accept` header.
         host: The `Host` header.
 
@@ -50,10 +51,14 @@ def document_response(catalog: ResourceCatalog, path: str, *, accept: str, host:
     if isinstance(target, GroupPath):
         return _groups(catalog, target.group, accept, host, media)
     if isinstance(target, VersionPath):
-        return _found(discovery.api_resources(catalog, target.group, target.version), media)
+        found = discovery.api_resources(catalog, target.group, target.version)
+        # The routers of built-in groups know all paths below their own.
+        if found is None and _is_routed(target):
+            raise no_such_resource()
+        return _found(found, media)
     if isinstance(target, ResourcePath):
         return not_served()
-    return _other(catalog, path.strip("/"), accept)
+    return _other(catalog, path.strip("/"), accept, query)
 
 
 def not_served() -> Response:
@@ -80,7 +85,7 @@ def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:
     return not custom and not (isinstance(target, GroupPath) and target.group != "")
 
 
-def _other(catalog: ResourceCatalog, path: str, accept: str) -> Response:
+def _other(catalog: ResourceCatalog, path: str, accept: str, query: Query) -> Response:
     if path == "openapi/v2" and wants_openapi_protobuf(accept):
         body = write_document(openapi.document_v2(catalog))
         return Response(body, headers={"Content-Type": OPENAPI_PROTOBUF, "Vary": "Accept"})
@@ -88,12 +93,25 @@ def _other(catalog: ResourceCatalog, path: str, accept: str) -> Response:
         rejected = _without_json(path, accept)
         if rejected is not None:
             return rejected
-    if path.partition("/")[0] in _HEALTH:
-        return Response("ok")
+    health, _, check = path.partition("/")
+    if health in health_checks():
+        return _healthy(health, check, query)
     if path.startswith("openapi/v3/"):
         return _openapi(catalog, path.split("/")[2:])
     build = _DOCUMENTS.get(path)
     return not_served() if build is None else Response(build(catalog))
+
+
+def _healthy(path: str, check: str, query: Query) -> Response:
+    """Return the response to a request for health: all checks pass, from the start."""
+    checks = health_checks()[path]
+    if check:
+        return Response("ok") if check in checks else not_served()
+    if "verbose" not in query:
+        return Response("ok")
+    excluded = values(query, "exclude")
+    lines = [f"[+]{name}{' excluded:' if name in excluded else ''} ok\n" for name in checks]
+    return Response(f"{''.join(lines)}{path} check passed\n")
 
 
 def _without_json(path: str, accept: str) -> Response | None:
@@ -111,11 +129,15 @@ _ONLY_JSON: Final = ("openapi/v2", "version")
 def _openapi(catalog: ResourceCatalog, parts: list[str]) -> Response:
     match parts:
         case ["api", version]:
-            return _found(openapi.document(catalog, "", version))
+            return _schemas(openapi.document(catalog, "", version))
         case ["apis", group, version]:
-            return _found(openapi.document(catalog, group, version))
+            return _schemas(openapi.document(catalog, group, version))
         case _:
-            return not_served()
+            return _schemas(openapi.document_of_group(catalog, "/".join(parts)))
+
+
+def _schemas(document: Any) -> Response:
+    return Response("", code=404) if document is None else Response(document)
 
 
 def _version(_catalog: ResourceCatalog) -> dict[str, str]:

@@ -3,15 +3,17 @@
 No I/O is done here. A handler returns a response, or raises an `ApiError` to reject the request.
 """
 
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
-from ocf_server.api.status_errors import method_not_allowed, no_such_resource
+from ocf_server.api.status_errors import bad_request, method_not_allowed, no_such_resource, not_found
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.http.backend import Backend
 from ocf_server.http.deletes import handle_delete, handle_delete_collection
-from ocf_server.http.reads import handle_get, handle_list
-from ocf_server.http.request import RequestContext, WriteQuery
+from ocf_server.http.reads import handle_get, handle_list, list_body
+from ocf_server.http.request import RequestContext, WriteQuery, object_response
 from ocf_server.http.request_body import duplicates
+from ocf_server.http.resource_catalog import COMPONENT_STATUS
 from ocf_server.http.responses import Response
 from ocf_server.http.writes import handle_create, handle_patch, handle_update, read_sent
 from ocf_server.registry.access_reviews import answer
@@ -27,8 +29,11 @@ async def handle(backend: Backend, context: RequestContext) -> Response:
     """
     _require_valid_path(context)
     # Before the verbs: reviews have none but create, and wrong methods get other texts.
+    if (context.kind.group, context.kind.kind) == COMPONENT_STATUS:
+        return _component_statuses(context)
     if not context.kind.is_stored:
-        return _answer_access_review(backend, context)
+        bound = await _bind(backend, context) if context.kind.kind == "Binding" else None
+        return bound or _answer_access_review(backend, context)
     verb = _verb(context)
     if verb not in (context.kind.verbs if context.subresource is None else _subresource_verbs(context)):
         raise method_not_allowed()
@@ -60,8 +65,37 @@ def _verb(context: RequestContext) -> str:
     return found
 
 
+async def _bind(backend: Backend, context: RequestContext) -> Response | None:
+    """Return the response to a Binding that is created in a namespace; None for any other request."""
+    if context.method != "POST" or context.path.name or not context.path.namespace:
+        return None
+    pods = backend.catalog().find("", "v1", "pods")
+    name = str(read_sent(context)["metadata"].get("name") or "")
+    if not name:
+        raise bad_request("Name parameter required.")
+    path = replace(context.path, plural="pods", name=name, subresource="binding")
+    return await handle_create(backend, replace(context, path=path, kind=pods or context.kind))
+
+
+def _component_statuses(context: RequestContext) -> Response:
+    """Return the state of the storage, which is the only component that this server has."""
+    if context.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
+    found: dict[str, Any] = {
+        "apiVersion": context.kind.api_version,
+        "kind": context.kind.kind,
+        "metadata": {"name": "etcd-0"},
+        "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+    }
+    if not context.path.name:
+        return Response(list_body(context, [found], {}), media=context.media)
+    if context.path.name != found["metadata"]["name"]:
+        raise not_found("componentstatus", context.path.name)
+    return object_response(context, found)
+
+
 def _answer_access_review(backend: Backend, context: RequestContext) -> Response:
-    if context.path.name:
+    if context.path.name or (context.kind.namespaced and not context.path.namespace):
         raise no_such_resource()
     if context.method != "POST":
         raise method_not_allowed()

@@ -13,6 +13,7 @@ from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.http.backend import Backend
+from ocf_server.http.resource_catalog import CUSTOM_PRIORITIES
 from ocf_server.registry import generic_store, verbs
 from ocf_server.registry.api_services import API_SERVICE
 from ocf_server.registry.pending_write import run_without_admission
@@ -46,8 +47,6 @@ _PRIORITIES: Final = {
     ("storage.k8s.io", "v1"): (16800, 15),
 }
 """Priorities of built-in versions: of the group, and of the version in the group."""
-# The values of `crdregistration_controller.go`: custom groups come behind all built-in ones.
-_CUSTOM: Final = (1000, 100)
 
 
 class LocalApiServices:
@@ -63,7 +62,7 @@ class LocalApiServices:
         APIServices of built-in versions are created once; those that a client deletes are not created again.
         """
         custom = dict.fromkeys((kind.group, kind.version) for kind in self._backend.catalog().kinds if kind.custom)
-        wanted = {_name(*version): _api_service(*version, *_CUSTOM, managed="true") for version in custom}
+        wanted = {_name(*version): _api_service(*version, *CUSTOM_PRIORITIES, managed="true") for version in custom}
         if not self._is_started:
             self._is_started = True
             wanted |= {

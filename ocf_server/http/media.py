@@ -273,7 +273,7 @@ _PACKAGES: Final = {"events.k8s.io": "core", "rbac.authorization.k8s.io": "rbac"
 
 def offer_of(kind: ServedResource, *, name: str, subresource: str, watch: bool) -> Offer:
     """Return what can be written in response to a request for a resource."""
-    tables = kind.is_stored and subresource not in _WITHOUT_TABLE
+    tables = "get" in kind.verbs and subresource not in _WITHOUT_TABLE
     # The scale of an object has a built-in kind.
     protobuf = subresource == "scale" or not kind.custom
     return Offer(watch=watch, streams=not name, tables=tables, protobuf=protobuf, routed=not kind.custom)

@@ -17,9 +17,9 @@ from ocf.cluster.protocol import PatchType
 from ocf_server.http.openapi_custom import custom_paths, custom_schemas
 from ocf_server.http.request import resource_path
 from ocf_server.http.request_body import APPLY
-from ocf_server.http.resource_catalog import ResourceCatalog, ServedResource, server_version
+from ocf_server.http.resource_catalog import OF_RUNNING_PODS, ResourceCatalog, ServedResource, server_version
 
-__all__ = ["document", "document_v2", "index"]
+__all__ = ["document", "document_of_group", "document_v2", "index"]
 
 Json = dict[str, Any]
 
@@ -37,6 +37,8 @@ _METHODS: Final = {
 _OF_COLLECTION: Final = ("list", "create", "deletecollection")
 _WRITES: Final = ("create", "update", "patch")
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_OF_ALL: Final = (f"{_META}Patch", f"{_META}DeleteOptions", f"{_META}Status")
+"""Schemas in the document of each version."""
 _PATCH_TYPES: Final = (APPLY, PatchType.JSON, PatchType.MERGE)
 
 
@@ -64,20 +66,38 @@ def _names() -> Mapping[tuple[str, str, str], str]:
 
 def index(catalog: ResourceCatalog) -> Json:
     """Return the index of the documents of all versions."""
-    paths = {}
+    # Hashes are of the input of the documents instead of the documents, because most clients never request those.
+    inputs: dict[str, Any] = {path: _recorded()["groups"][path] for path in _of_groups(catalog)}
     for group, versions in catalog.groups().items():
         for version in versions:
-            if catalog.remote_version(group, version):
-                continue  # documents of aggregated servers are not merged
-            path = resource_path(group, version).lstrip("/")
-            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_digest(catalog, group, version)}"}
-    return {"paths": paths}
+            # Documents of aggregated servers are not merged.
+            if not catalog.remote_version(group, version):
+                inputs[resource_path(group, version).lstrip("/")] = catalog.of(group, version)
+    # A real API server writes a map of Go, by name.
+    return {"paths": {path: {"serverRelativeURL": _url(path, inputs[path])} for path in sorted(inputs)}}
 
 
-def _digest(catalog: ResourceCatalog, group: str, version: str) -> str:
-    # Hashes the input of the document instead of the document, because most clients never request the document.
-    text = repr((server_version(), catalog.of(group, version)))
-    return hashlib.sha256(text.encode()).hexdigest().upper()
+def _url(path: str, document: Any) -> str:
+    digest = hashlib.sha256(repr((server_version(), document)).encode()).hexdigest().upper()
+    return f"/openapi/v3/{path}?hash={digest}"
+
+
+def _of_groups(catalog: ResourceCatalog) -> list[str]:
+    """Return the paths of documents about built-in groups, and about paths without a group, that are served."""
+    served = {f"apis/{group}" for group in catalog.groups() if group}
+    return [path for path in _recorded()["groups"] if path in ("api", "apis", "version") or path in served]
+
+
+def document_of_group(catalog: ResourceCatalog, path: str) -> Json | None:
+    """Return the document of a path that is not about one version; None if there is none.
+
+    Args:
+        path: The path without slash at its ends, such as `apis/apps` or `version`.
+    """
+    if path not in _of_groups(catalog):
+        return None
+    found: Json = _recorded()["groups"][path]
+    return {**found, "components": {"schemas": _reachable(_references(found), {}, also=())}}
 
 
 def document(catalog: ResourceCatalog, group: str, version: str) -> Json | None:
@@ -101,10 +121,15 @@ def document(catalog: ResourceCatalog, group: str, version: str) -> Json | None:
     custom = all(kind.custom for kind in kinds)
     return {
         "openapi": "3.0.0",
-        "info": _CUSTOM_INFO if custom else {"title": "Kubernetes", "version": server_version()["gitVersion"]},
+        "info": _CUSTOM_INFO if custom else _info(),
         "paths": paths,
         "components": {"schemas": schemas},
     }
+
+
+def _info() -> Json:
+    version = server_version()
+    return {"title": "Kubernetes", "version": f"{version['major']}.{version['minor']}"}
 
 
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
@@ -121,10 +146,10 @@ def _own(kinds: Iterable[ServedResource], *, version_two: bool = False) -> dict[
     return dict(entry for kind in custom for entry in custom_schemas(kind, _schema_name(kind), version_two=version_two))
 
 
-def _reachable(names: Iterable[str], own: Mapping[str, Json]) -> Json:
+def _reachable(names: Iterable[str], own: Mapping[str, Json], also: Iterable[str] = _OF_ALL) -> Json:
     """Return the named schemas and all schemas that they refer to."""
     found: Json = {}
-    waiting = [*names, f"{_META}Patch", f"{_META}DeleteOptions", f"{_META}Status"]
+    waiting = [*names, *also]
     while waiting:
         name = waiting.pop()
         schema = own.get(name) or _schemas().get(name)
@@ -157,6 +182,8 @@ def _paths(kind: ServedResource) -> Iterator[tuple[str, Json]]:
     if on_object:
         yield f"{home}/{{name}}", _operations(kind, on_object)
     for part in kind.subresources:
+        if part.name in OF_RUNNING_PODS:
+            continue
         yield f"{home}/{{name}}/{part.name}", _operations(kind, part.verbs)
 
 
@@ -196,7 +223,7 @@ def document_v2(catalog: ResourceCatalog) -> Json:
     definitions: Json = json.loads(json.dumps(schemas).replace(_REF, "#/definitions/"))
     return {
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": server_version()["gitVersion"]},
+        "info": _info(),
         "paths": {},
         "definitions": {name: _older(schema) for name, schema in definitions.items()},
     }

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from ocf.cluster.protocol import Cluster, ListOptions
 from ocf.errors import ApiError, FieldProblem, api_error
-from ocf.objects import Manifest, parse_time
+from ocf.objects import Manifest, ObjectKey, parse_time
 from ocf.objects.manifest import PREFIX
 from ocf.objects.timestamps import format_time, parse_rfc3339
-from ocf_server.api.status_errors import bad_request, invalid
+from ocf_server.api.status_errors import bad_request, invalid, not_found
 from ocf_server.http.request import Query, integer, is_set
 from ocf_server.http.responses import Response
 
-__all__ = ["ACTIONS", "LOG", "LogOptions", "log_of", "not_run"]
+__all__ = ["ACTIONS", "LOG", "LogOptions", "log_of", "not_run", "proxy_problem"]
 
 LOG: Final = f"{PREFIX}/log"
 """Annotation of a pod: the text of the logs of its containers."""
-ACTIONS: Final = ("attach", "exec", "portforward", "proxy")
+ACTIONS: Final = ("attach", "exec", "portforward")
 """Subresources of a pod that need a running container."""
 
 _OLDEST: Final = 10**9
@@ -120,6 +121,33 @@ def log_of(pod: Manifest, options: LogOptions) -> Response:
     if text is None:
         raise not_run(f"the log of pod {name} is not available", f"the annotation {LOG} of the pod sets its text")
     return Response(_shown(text, started, options))
+
+
+async def proxy_problem(cluster: Cluster, kind: str, name: str, namespace: str) -> ApiError:
+    """Return the error for a request to a pod, a node or a Service through the API server.
+
+    Args:
+        name: The name in the path, which may have a scheme before and a port after it, as in `https:web:443`.
+    """
+    parts = name.split(":")
+    name = parts[1] if len(parts) > _WITH_PORT else parts[0]
+    if kind == "Service":
+        # As the resolver of a real API server does, which looks for the addresses first.
+        selector = f"kubernetes.io/service-name={name}"
+        options = ListOptions(namespace=namespace, label_selector=selector)
+        slices = (await cluster.list("discovery.k8s.io/v1", "EndpointSlice", options)).items
+        if not slices:
+            return not_found("services", name)
+        if not any(slice_["endpoints"] for slice_ in slices):
+            problem = f'no endpoints available for service "{name}"'
+            return api_error(problem, code=503, reason="ServiceUnavailable")
+    else:
+        await cluster.get(ObjectKey("v1", kind, name, namespace))
+    advice = "use a cluster with nodes for it"
+    return not_run(f"proxy of {kind.lower()} {name} is not supported", advice)
+
+
+_WITH_PORT: Final = 2
 
 
 def not_run(problem: str, advice: str) -> ApiError:

@@ -132,7 +132,9 @@ def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | Reso
     # The subresources of a namespace look like collections in the namespace.
     if rest[0] == "namespaces" and len(rest) > _OF_NAMESPACE and rest[2:] not in _NAMESPACE_PARTS:
         namespace, rest = rest[1], rest[2:]
-    if not all(rest) or len(rest) > _MAX_PARTS:
+    # What follows a proxy is a path of another server.
+    proxied = len(rest) > _MAX_PARTS and rest[_MAX_PARTS - 1] == "proxy"
+    if not proxied and (not all(rest) or len(rest) > _MAX_PARTS):
         return None
     plural, name, part = (*rest, "", "")[:_MAX_PARTS]
     return ResourcePath(group, version, plural, namespace, name, part, watch)

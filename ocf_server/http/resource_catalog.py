@@ -13,9 +13,13 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
+from ocf.objects.manifest import version_order
 from ocf.schema.builtin import ApiResource
 
 __all__ = [
+    "COMPONENT_STATUS",
+    "CUSTOM_PRIORITIES",
+    "OF_RUNNING_PODS",
     "RemoteVersion",
     "ResourceCatalog",
     "ServedResource",
@@ -23,10 +27,19 @@ __all__ = [
     "TableColumn",
     "builtin_kinds",
     "custom_kind",
+    "health_checks",
     "server_version",
 ]
 
+COMPONENT_STATUS: Final = ("", "ComponentStatus")
+OF_RUNNING_PODS: Final = ("attach", "exec", "log", "portforward", "proxy")
+"""Subresources that need a running container."""
 _PART_VERBS: Final = ("get", "patch", "update")
+CUSTOM_PRIORITIES: Final = (1000, 100)
+"""Priorities of a custom group, behind all built-in ones, and of its versions (`crdregistration_controller.go`)."""
+# In the order of `customresource_discovery_controller.go`, which is not that of the built-in kinds.
+_CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_ENDING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,9 @@ class ServedResource:
         namespaced: Whether its objects are namespaced.
         categories: Categories that include it, for example `all`.
         custom: Whether it is a custom kind.
-        stored: The version in which objects of a custom kind are stored.
+        stored: The version in which objects of a custom kind are stored; empty if that is not served.
+        version_hash: Hash of the version in which objects of a built-in kind are stored; empty if it has none.
+        ending: Whether the definition of a custom kind is being deleted.
         schema: Schema of the objects of a custom kind; None if it has no schema.
         lists: The kind of its lists; empty for the kind with the suffix `List`.
         warning: Warning sent with every response; empty for none.
@@ -91,6 +106,8 @@ class ServedResource:
     columns: tuple[TableColumn, ...] = ()
     custom: bool = False
     stored: str = ""
+    version_hash: str = ""
+    ending: bool = False
     schema: Mapping[str, Any] | None = None
     lists: str = ""
     warning: str = ""
@@ -101,6 +118,11 @@ class ServedResource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def discovered_verbs(self) -> tuple[str, ...]:
+        """The verbs in discovery: a kind whose definition is being deleted is not written any more."""
+        return _ENDING_VERBS if self.ending else self.verbs
+
+    @property
     def list_kind(self) -> str:
         """The kind of its lists."""
         return self.lists or f"{self.kind}List"
@@ -108,7 +130,7 @@ class ServedResource:
     @property
     def is_stored(self) -> bool:
         """Whether its objects are stored; access reviews, for example, are only answered and cannot be read."""
-        return "get" in self.verbs
+        return "get" in self.verbs and (self.group, self.kind) != COMPONENT_STATUS
 
     def subresource(self, name: str) -> SubresourceInfo | None:
         """Return a subresource by name."""
@@ -122,12 +144,14 @@ class RemoteVersion:
     Args:
         resources: Its resources, as of the last answer of the server; empty before the first one.
         available: Whether the server can be reached.
+        priorities: `groupPriorityMinimum` and `versionPriority` of its APIService.
     """
 
     group: str
     version: str
     resources: tuple[ServedResource, ...]
     available: bool
+    priorities: tuple[int, int] = CUSTOM_PRIORITIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +172,40 @@ class ResourceCatalog:
                 return kind
         return None
 
-    def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the groups with their versions, the preferred one first."""
-        found: dict[str, dict[str, None]] = {}
+    def groups(self, *, by_service: bool = False) -> Mapping[str, tuple[str, ...]]:
+        """Return the groups with their versions, the preferred one first, in the order of discovery.
+
+        Built-in groups come in the order of a real API server, and then all others by priority and name.
+
+        Args:
+            by_service: Sort groups of one priority by the names of their APIServices, as the list of groups does.
+        """
+        found: dict[str, dict[str, tuple[int, int]]] = {}
+        own = {kind.group for kind in self.kinds if not kind.custom}
         for kind in self.kinds:
-            found.setdefault(kind.group, {})[kind.version] = None
-        for version in self.remote:
-            found.setdefault(version.group, {})[version.version] = None
+            if kind.group in own:
+                found.setdefault(kind.group, {})[kind.version] = CUSTOM_PRIORITIES
+        others: dict[str, dict[str, tuple[int, int]]] = {}
+        for group, version, priorities in self._registered():
+            (found if group in own else others).setdefault(group, {})[version] = priorities
+
+        def order(group: str) -> tuple[int, str]:
+            priority = max(each[0] for each in others[group].values())
+            return -priority, min(f"{version}.{group}" for version in others[group]) if by_service else group
+
+        for group in sorted(others, key=order):
+            versions = others[group]
+            ordered = sorted(versions, key=lambda name: (-versions[name][1], version_order(name)))
+            found[group] = {version: versions[version] for version in ordered}
         return {group: tuple(versions) for group, versions in found.items()}
+
+    def _registered(self) -> Iterator[tuple[str, str, tuple[int, int]]]:
+        """Yield custom and remote versions with their priorities."""
+        for kind in self.kinds:
+            if kind.custom:
+                yield kind.group, kind.version, CUSTOM_PRIORITIES
+        for remote in self.remote:
+            yield remote.group, remote.version, remote.priorities
 
     def remote_version(self, group: str, version: str) -> RemoteVersion | None:
         """Return a version of an aggregated API server; None if it is not one."""
@@ -180,6 +230,11 @@ def server_version() -> Mapping[str, str]:
     return found
 
 
+def health_checks() -> Mapping[str, tuple[str, ...]]:
+    """Return the names of the health checks of each path of health: `healthz`, `livez` and `readyz`."""
+    return {name: tuple(found) for name, found in _document()["checks"].items()}
+
+
 @cache
 def builtin_kinds() -> tuple[ServedResource, ...]:
     """Return the built-in resources.
@@ -191,7 +246,10 @@ def builtin_kinds() -> tuple[ServedResource, ...]:
     return tuple(map(_read, _document()["resources"]))
 
 
-_DEPRECATED: Final = {("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
+_DEPRECATED: Final = {
+    ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 """The built-in resources with a warning of each request."""
 
 
@@ -209,6 +267,7 @@ def _read(entry: Mapping[str, Any]) -> ServedResource:
         subresources=tuple(_read_parts(entry["subresources"])),
         columns=tuple(TableColumn(**column) for column in entry.get("columns", ())),
         warning=_DEPRECATED.get((entry["group"], entry["plural"]), ""),
+        version_hash=entry.get("hash", ""),
     )
 
 
@@ -220,20 +279,22 @@ def _read_parts(entries: Iterable[Mapping[str, Any]]) -> Iterator[SubresourceInf
 _SCALE: Final = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 
 
-def custom_kind(resource: ApiResource) -> ServedResource:
+def custom_kind(resource: ApiResource, *, stored: str = "", ending: bool = False) -> ServedResource:
     """Return the catalog entry of a custom kind.
 
     Args:
         resource: The kind as registered in the cluster.
+        stored: The version in which its objects are stored; empty if that is not served.
+        ending: Whether its definition is being deleted.
 
     Returns:
         The entry; its table has the name and the printer columns of the definition, or the age if it has none.
     """
     parts = []
-    if "scale" in resource.subresources:
-        parts.append(SubresourceInfo("scale", _PART_VERBS, **_SCALE))
     if "status" in resource.subresources:
         parts.append(SubresourceInfo("status", _PART_VERBS, kind=resource.kind))
+    if "scale" in resource.subresources:
+        parts.append(SubresourceInfo("scale", _PART_VERBS, **_SCALE))
     return ServedResource(
         group=resource.group,
         version=resource.version,
@@ -241,13 +302,14 @@ def custom_kind(resource: ApiResource) -> ServedResource:
         plural=resource.plural,
         singular=resource.singular,
         namespaced=resource.namespaced,
-        verbs=tuple(sorted(resource.verbs)),
+        verbs=tuple(verb for verb in _CUSTOM_VERBS if verb in resource.verbs),
         short_names=resource.short_names,
         categories=resource.categories,
         subresources=tuple(parts),
         columns=(_NAME, *(map(_printed, resource.columns) if resource.columns else (_AGE,))),
         custom=True,
-        stored=resource.home[1] if resource.home else resource.version,
+        stored=stored,
+        ending=ending,
         schema=resource.schema,
         lists=resource.list_kind,
         warning=resource.warning,

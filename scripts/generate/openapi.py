@@ -32,17 +32,8 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups without stored kinds: what is asked of them is answered, not kept."""
-SUBRESOURCES: Final = (
-    "approval",
-    "binding",
-    "ephemeralcontainers",
-    "eviction",
-    "finalize",
-    "resize",
-    "scale",
-    "status",
-    "token",
-)
+ANSWERED: Final = ("Binding", "ComponentStatus")
+"""Kinds of the core group of which the same holds."""
 
 
 class Server:
@@ -59,6 +50,12 @@ class Server:
         request = urllib.request.Request(self._url + path, headers=headers)  # noqa: S310 (the URL is the operator's)
         with urllib.request.urlopen(request, context=self._context) as answer:  # noqa: S310 (likewise)
             return dict(json.load(answer))
+
+    def text(self, path: str) -> str:
+        """Read a text."""
+        request = urllib.request.Request(self._url + path, headers={"Authorization": f"Bearer {self._token}"})  # noqa: S310 (as above)
+        with urllib.request.urlopen(request, context=self._context) as answer:  # noqa: S310 (likewise)
+            return str(answer.read().decode())
 
     def create(self, path: str, body: Json) -> None:
         """Create an object, unless it exists."""
@@ -84,10 +81,18 @@ def served(server: Server, kinds: set[tuple[str, str, str]]) -> Iterator[Json]:
         for group in server.get(root, AGGREGATED)["items"]:
             name = group["metadata"].get("name", "")
             for version in group["versions"]:
+                hashes = version_hashes(server, name, version["version"])
                 for resource in version["resources"]:
                     kind = (name, version["version"], resource["responseKind"]["kind"])
-                    if kind in kinds or name in REVIEWS:
-                        yield _entry(server, name, version["version"], resource)
+                    if kind in kinds or name in REVIEWS or (not name and kind[2] in ANSWERED):
+                        hashed = {"hash": hashes[resource["resource"]]} if resource["resource"] in hashes else {}
+                        yield _entry(server, name, version["version"], resource) | hashed
+
+
+def version_hashes(server: Server, group: str, version: str) -> dict[str, str]:
+    """Read the hashes of storage versions, which only the older form of discovery has."""
+    resources = server.get(f"/apis/{group}/{version}" if group else f"/api/{version}")["resources"]
+    return {one["name"]: one["storageVersionHash"] for one in resources if "storageVersionHash" in one}
 
 
 def _entry(server: Server, group: str, version: str, resource: Json) -> Json:
@@ -104,13 +109,31 @@ def _entry(server: Server, group: str, version: str, resource: Json) -> Json:
         "subresources": [
             {"name": part["subresource"], "kind": part["responseKind"], "verbs": part["verbs"]}
             for part in resource.get("subresources", [])
-            if part["subresource"] in SUBRESOURCES
         ],
     }
     if "list" in resource["verbs"]:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         entry["columns"] = server.get(f"{path}/{resource['resource']}", TABLE)["columnDefinitions"]
     return entry
+
+
+def groups(server: Server, names: Iterable[str]) -> Json:
+    """Read what the documents of groups, and those of no group, say of their only path."""
+    found = {}
+    for path in (".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version", *map(_GROUP, names)):
+        found[path] = server.get(f"/openapi/v3/{path}")
+    return found
+
+
+def checks(server: Server) -> Json:
+    """Read the names of the health checks of each path of health, in order."""
+    return {
+        name: [line.split()[0].removeprefix("[+]") for line in server.text(f"/{name}?verbose").splitlines()[:-1]]
+        for name in ("healthz", "livez", "readyz")
+    }
+
+
+_GROUP: Final = "apis/{}".format
 
 
 def schemas(server: Server, versions: Iterable[tuple[str, str]]) -> Json:
@@ -180,11 +203,17 @@ def main() -> None:
     resources = list(served(server, embedded_kinds()))
     version = {key: value for key, value in server.get("/version").items() if key in {"major", "minor", "gitVersion"}}
     found = schemas(server, dict.fromkeys((entry["group"], entry["version"]) for entry in resources))
+    documents = groups(server, dict.fromkeys(entry["group"] for entry in resources if entry["group"]))
+    for document in documents.values():
+        found.update(document.pop("components").get("schemas", {}))
     discovery = arguments.output / "served.json.gz"
-    discovery.write_bytes(gzip.compress(_text({"version": version, "resources": resources}), compresslevel=9, mtime=0))
+    served_text = _text({"checks": checks(server), "version": version, "resources": resources})
+    discovery.write_bytes(gzip.compress(served_text, compresslevel=9, mtime=0))
     openapi = arguments.output / "openapi.json.xz"
     openapi.write_bytes(
-        lzma.compress(_text({"schemas": found, "custom": custom(server)}), preset=9 | lzma.PRESET_EXTREME)
+        lzma.compress(
+            _text({"schemas": found, "custom": custom(server), "groups": documents}), preset=9 | lzma.PRESET_EXTREME
+        )
     )
     for path in (discovery, openapi):
         sys.stderr.write(f"{path.name}: {path.stat().st_size} bytes\n")

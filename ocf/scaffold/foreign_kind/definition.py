@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
+from ocf.objects.manifest import version_order
 from ocf.objects.name_validation import api_group, dns_1035_label, kind_name, qualified_name
 from ocf.scaffold.foreign_kind.decoding import decode_schema, decode_spec
 from ocf.scaffold.foreign_kind.names import module_name
@@ -16,8 +17,6 @@ from ocf.scaffold.foreign_kind.names import module_name
 __all__ = ["ForeignKind", "foreign_kinds"]
 
 _DEFINITION: Final = "CustomResourceDefinition"
-_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STAGES: Final = {None: 2, "beta": 1, "alpha": 0}
 _READY_COLUMN: Final = re.compile(r"""conditions\[\?\(\s*@\.type\s*==\s*['"]([^'"]+)['"]\s*\)\]\.status""")
 _READY: Final = ("Ready", "Available", "Healthy", "Programmed", "Accepted", "Established", "Succeeded")
 """Types of conditions that mean that an object works, most common first."""
@@ -154,7 +153,7 @@ def _read(definition: Manifest, wanted: str) -> ForeignKind:
     versions = {each.get("name", ""): each for each in spec.get("versions") or () if each.get("served")}
     if not versions:
         raise ConfigError(f"{place}: spec.versions: no version is served")
-    version = wanted or max(versions, key=_priority)
+    version = wanted or min(versions, key=version_order)
     if version not in versions:
         raise ConfigError(f"--version: {place} serves {', '.join(versions)}, got {version}")
     schema = (versions[version].get("schema") or {}).get("openAPIV3Schema")
@@ -180,14 +179,6 @@ def _named(field: str, value: str, problems: Sequence[str]) -> Iterator[str]:
 def _kind_problems(kind: str) -> list[str]:
     # The API server checks the lower case of the kind, to which also a sign outside of ASCII may lead: U+212A is a k.
     return kind_name(kind) if kind.isascii() else ["must consist of characters of ASCII"]
-
-
-def _priority(version: str) -> tuple[int, int, int, str]:
-    """Return the order of versions as kubectl prefers them; names that are not versions come last."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return (-1, 0, 0, version)
-    return (_STAGES[match[2]], int(match[1]), int(match[3] or 0), version)
 
 
 def _ready_condition(version: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

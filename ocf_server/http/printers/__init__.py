@@ -20,6 +20,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _STORAGE: Final = "storage.k8s.io"
 
 PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
+    ("", "ComponentStatus"): cluster.component_status,
     ("", "ConfigMap"): cluster.config_map,
     ("", "Endpoints"): networking.endpoints,
     ("", "Event"): cluster.event,

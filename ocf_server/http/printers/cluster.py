@@ -8,6 +8,7 @@ from ocf_server.http.printers.text import NONE, UNKNOWN, UNSET, AgeClock, Cells,
 
 __all__ = [
     "claim",
+    "component_status",
     "config_map",
     "counted",
     "csi_driver",
@@ -31,6 +32,13 @@ _DEFAULT_CLASS: Final = (
     "storageclass.beta.kubernetes.io/is-default-class",
 )
 _MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+def component_status(item: Manifest, _clock: AgeClock) -> Cells:
+    """Write the row of a ComponentStatus."""
+    (condition,) = item["conditions"]
+    status = "Healthy" if condition["status"] == "True" else "Unhealthy"
+    return [item["metadata"]["name"], status, condition["message"], condition.get("error", "")]
 
 
 def config_map(item: Manifest, clock: AgeClock) -> Cells:

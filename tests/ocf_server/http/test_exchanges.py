@@ -108,7 +108,8 @@ def read(text: str) -> Any:
 
 def plain(answer: Any) -> Any:
     """Return a body as values, also one in YAML: its line breaks do not count."""
-    return yaml.safe_load(inside(answer)) if isinstance(answer, str) and ": " in answer else answer
+    is_yaml = isinstance(answer, str) and ": " in answer and not answer.startswith("[+]")
+    return yaml.safe_load(inside(answer)) if is_yaml else answer
 
 
 def masked(answer: Any) -> Any:
