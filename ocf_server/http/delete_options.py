@@ -118,7 +118,7 @@ def _require_type(value: Any, wanted: _Type, where: str) -> None:
 def _preconditions(given: Mapping[str, str | None] | None) -> Preconditions | None:
     if given is None:
         return None
-    return Preconditions(uid=given.get("uid") or None, resource_version=given.get("resourceVersion") or None)
+    return Preconditions(uid=given.get("uid"), resource_version=given.get("resourceVersion"))
 
 
 def _propagation(given: str | None, *, orphan: bool | None) -> Propagation | None:

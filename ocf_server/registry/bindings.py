@@ -5,7 +5,7 @@ Source: pkg/registry/core/pod/storage/storage.go of Kubernetes 1.36, and its adm
 
 from typing import Final
 
-from ocf.errors import ApiError, api_error
+from ocf.errors import api_error
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import stale
@@ -14,7 +14,7 @@ from ocf_server.registry.generic_store import require_unchanged
 from ocf_server.registry.pending_write import PendingWrite
 from ocf_server.registry.pod_conditions import with_condition
 from ocf_server.registry.registry import Registry
-from ocf_server.registry.request_checks import metadata_of
+from ocf_server.registry.request_checks import metadata_of, precondition_failed
 
 __all__ = ["bind"]
 
@@ -34,7 +34,11 @@ def bind(
     yield from ()
     node = _node_name(sent)
     live = registry.find(resource, key)
-    _require_same(live, metadata_of(sent))
+    for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+        asked, found = metadata_of(sent).get(field), live["metadata"][field]
+        if asked and asked != found:
+            problem = f"{what} in precondition: {asked}, {what} in object meta: {found}"
+            raise precondition_failed(resource, key, problem)
     # After the preconditions and in the order of assignPod: users and schedulers match these texts.
     problem = _problem(live)
     if problem:
@@ -57,25 +61,6 @@ def _node_name(sent: Manifest) -> str:
         # The API server does not report it as an invalid object.
         raise api_error(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]", code=500)
     return str(name)
-
-
-def _require_same(live: Manifest, wanted: Manifest) -> None:
-    for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
-        asked, found = wanted.get(field), live["metadata"][field]
-        if asked and asked != found:
-            # The text of a failed transaction with etcd, which a real server passes on.
-            raise _other(live, f"{what} in precondition: {asked}, {what} in object meta: {found}")
-
-
-def _other(live: Manifest, problem: str) -> ApiError:
-    metadata = live["metadata"]
-    path = f"/registry/pods/{metadata['namespace']}/{metadata['name']}"
-    return stale(
-        "pods",
-        metadata["name"],
-        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: {problem}",
-    )
 
 
 def _problem(live: Manifest) -> str:

@@ -4,7 +4,7 @@ The verbs compute the new object and its managed fields. This module does the re
 writes, generation, validation, optimistic locking, finalizers.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -73,6 +73,9 @@ def create(
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.CREATE, resource, *place, new, None, options))
         )
+    version = new["metadata"].get("resourceVersion") or "0"
+    if named and (problem := parse_problem(version)):
+        raise api_error(problem, code=500)
     _require_no_escalation(registry, resource, new, None, options)
     # After the mutating webhooks, which may set a name themselves.
     generated = not new["metadata"].get("name") and bool(new["metadata"].get("generateName"))
@@ -89,8 +92,8 @@ def create(
     if reviewed:
         yield Review(Phase.VALIDATING, WriteOperation.CREATE, resource, *place, new, None, options)
     yield from converting(lambda: registry.encoded(resource, new))
-    version = new["metadata"].get("resourceVersion", "0")
-    if not options.dry_run and not parse_problem(version) and int(version):
+    # An update or an apply of an object that does not exist may have any version.
+    if not named and not options.dry_run and not parse_problem(version) and int(version):
         raise api_error("resourceVersion should not be set on objects to be created", code=500)
     # Last, as a real server learns it from etcd: an invalid object of a name that is taken is reported as invalid.
     taken = registry.store.get(kind_of(resource), place)
@@ -200,7 +203,7 @@ def update(
     _require_no_escalation(registry, resource, new, live, options)
     # Before the validation: a stale object may be invalid only because of what has changed since.
     _require_version(resource, live, new)
-    _require_uid(resource, live, new)
+    uid_problems = list(_uid_problems(live, new))
     for field in (*_SERVER_METADATA, "resourceVersion", "name", "namespace"):
         if field in live["metadata"]:
             new["metadata"][field] = live["metadata"][field]
@@ -209,7 +212,7 @@ def update(
     _keep_deletion(new["metadata"], live["metadata"])
     new = prepare_update(new, live, resource, options.subresource, registry.timestamp())
     _allocate(registry, resource, new, live, options)
-    problems = update_problems(new, live, resource, options.subresource)
+    problems = [*uid_problems, *update_problems(new, live, resource, options.subresource)]
     if problems:
         raise invalid(resource.group_kind, place[1], problems)
     new = _encoded(new, resource)
@@ -254,11 +257,11 @@ def require_unchanged(registry: Registry, resource: ApiResource, live: Manifest)
         raise ObjectChangedError
 
 
-def _require_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
+def _uid_problems(live: Manifest, new: Manifest) -> Iterator[FieldProblem]:
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
-        problem = FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')
-        raise invalid(resource.group_kind, live["metadata"]["name"], [problem])
+        # A real API server checks it before and within the validation of the kind.
+        yield from [FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')] * 2
 
 
 def is_removable(manifest: Manifest) -> bool:

@@ -8,7 +8,7 @@ from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.go_strings import go_quoted
 from ocf.schema.builtin import ApiResource, StructType
-from ocf_server.api.status_errors import bad_request, method_not_allowed, no_such_resource, not_found
+from ocf_server.api.status_errors import bad_request, method_not_allowed, no_such_resource, not_found, stale
 from ocf_server.api.write_options import FieldValidation, WriteOptions
 from ocf_server.apiextensions import undeclared
 from ocf_server.codec.decoding import unknown_fields
@@ -21,6 +21,7 @@ __all__ = [
     "apply_error",
     "decode",
     "metadata_of",
+    "precondition_failed",
     "report_unknown",
     "require_known",
     "require_same",
@@ -144,6 +145,28 @@ def require_same(sent: Manifest, key: ObjectKey) -> None:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({key.name})")
     if key.namespace and metadata.get("namespace") not in (None, "", key.namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def precondition_failed(resource: ApiResource, key: ObjectKey, problem: str, *, dry_run: bool = False) -> ApiError:
+    """Return the error for a write of another object than the stored one: a real server passes on a text of etcd."""
+    folder = (
+        f"{resource.group}/{resource.plural}" if resource.custom else _FOLDERS.get(resource.plural, resource.plural)
+    )
+    parts = ["" if dry_run else "/registry", folder, *filter(None, (key.namespace, key.name))]
+    text = f"StorageError: invalid object, Code: 4, Key: {'/'.join(parts)}, ResourceVersion: 0, AdditionalErrorMsg: "
+    return stale(resource.group_resource, key.name, f"{text}Precondition failed: {problem}")
+
+
+# Resources whose path in etcd is not their name (the stores in `pkg/registry` of Kubernetes).
+_FOLDERS: Final = {
+    "apiservices": "apiregistration.k8s.io/apiservices",
+    "customresourcedefinitions": "apiextensions.k8s.io/customresourcedefinitions",
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
 
 
 def require_typed(config: Manifest, resource: ApiResource) -> None:

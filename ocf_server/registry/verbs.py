@@ -45,6 +45,7 @@ from ocf_server.registry.request_checks import (
     apply_error,
     decode,
     metadata_of,
+    precondition_failed,
     require_known,
     require_same,
     require_subresource,
@@ -155,6 +156,9 @@ def create(
     if is_review(resource):
         return answer(registry, resource, manifest, options)
     new = _body(manifest, resource, options)
+    if named and (uid := new["metadata"].get("uid")):
+        problem = f"UID in precondition: {uid}, UID in object meta: "
+        raise precondition_failed(resource, _key(new, resource), problem, dry_run=options.dry_run)
     registry.require_creatable(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
     new = _round_trip(registry, new, resource)
     managed = _tracked(registry, resource, registry.empty(resource), new, _managed_of_request(None, manifest), options)
@@ -205,8 +209,8 @@ def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     new = _body(manifest, resource, options)
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
-        problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
-        raise stale(resource.group_resource, key.name, problem)
+        problem = f"UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
+        raise precondition_failed(resource, key, problem, dry_run=options.dry_run)
     return (yield from _replace(registry, resource, live, new, manifest, options))
 
 
@@ -419,7 +423,6 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
         if uid:
             problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise stale(resource.group_resource, key.name, problem)
-        final["metadata"].pop("resourceVersion", None)
         return (yield from generic_store.create(registry, resource, final, options, named=True))
     return (yield from generic_store.update(registry, resource, live, final, options))
 
