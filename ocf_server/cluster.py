@@ -79,8 +79,8 @@ class EmbeddedCluster:
         now: The clock; returns an aware instant. Used for timestamps of objects and managed fields.
         history: Number of past changes that watches and paged lists can use.
         bookmark_every: Number of changes outside the scope of a watch after which the watch gets a bookmark.
-        collect: Collect garbage and finish deleted namespaces after every write; otherwise only `collect_garbage`
-            does this.
+        collect: Collect garbage and finish deleted namespaces after every write; otherwise only `collect_garbage` does.
+        system_objects: Begin with the objects that an API server makes, such as the Service `default/kubernetes`.
         seed: Seed of uids and generated names; the same seed and the same requests give the same values.
         admission: Client that calls admission webhooks; None calls them over HTTPS.
         authorization: Authorize every request by the roles and bindings in the cluster, as a real API server does with
@@ -121,6 +121,7 @@ class EmbeddedCluster:
         seed: int = 0,
         admission: AdmissionClient | None = None,
         authorization: bool = False,
+        system_objects: bool = False,
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
         # Random values come from the seed, so that test runs are reproducible.
@@ -139,7 +140,7 @@ class EmbeddedCluster:
         """Log of all requests to the cluster; `requests.clear()` empties it."""
         self.authorization = authorization
         """Whether requests are authorized."""
-        start(self._registry, namespaces, authorization=authorization)
+        start(self._registry, namespaces, authorization=authorization, system_objects=system_objects)
 
     @property
     def apply_cache(self) -> ApplyCache:
@@ -489,10 +490,10 @@ class EmbeddedCluster:
     def _run_controllers(self) -> None:
         """Run the simulated controllers."""
         self._names_controller.run()
-        if self._collects:
-            self._collector.run()
-            # The names of a definition that is gone are free.
-            self._names_controller.run()
+        # Definitions are finished by an API server itself.
+        self._collector.run() if self._collects else self._collector.finish_definitions()
+        # The names of a definition that is gone are free.
+        self._names_controller.run()
 
 
 _REQUEST: Final[ContextVar[tuple[EmbeddedCluster, WriteOptions] | None]] = ContextVar("request", default=None)

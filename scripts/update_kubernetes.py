@@ -7,7 +7,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 
 * `schema`: the table of built-in kinds, `ocf/schema/builtin.json.gz`
 * `openapi`: discovery and OpenAPI of the embedded server, `ocf_server/http/{served.json.gz,openapi.json.xz}`
-* `roles`: the roles that it begins with, `ocf_server/registry/default_roles.json`
+* `system_objects`: the objects that it begins with, `ocf_server/registry/system_objects.json.gz`
 * `protobuf`: its table of protobuf fields, `ocf_server/http/protobuf.json.gz`
 * `structs`: the Go structs that messages show, `ocf_server/validation/structs.json.gz`
 * `characters`: the classes of characters of Go's regular expressions, `ocf_server/cel/unicode_classes.json.gz`
@@ -146,9 +146,9 @@ def openapi(servers: Servers) -> None:
     script("generate.openapi", servers.url, TOKEN)
 
 
-def roles(_: Servers) -> None:
-    """Generate the roles that the embedded server begins with."""
-    script("generate.roles")
+def system_objects(_: Servers) -> None:
+    """Generate the objects that the embedded server begins with."""
+    script("generate.system_objects")
 
 
 def protobuf(_: Servers) -> None:
@@ -218,7 +218,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
     for step in (
         schema,
         openapi,
-        roles,
+        system_objects,
         protobuf,
         structs,
         characters,

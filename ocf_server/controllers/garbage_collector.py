@@ -67,6 +67,16 @@ class GarbageCollector:
                 if manifest is not None:
                     self._process(kind, place, manifest)
 
+    def finish_definitions(self) -> None:
+        """Delete the objects of deleted definitions, which a real API server does without any other controller."""
+        definitions = self.registry.store.objects(DEFINITION) if self.registry.store.has(DEFINITION) else ()
+        for place, manifest in list(definitions):
+            if (
+                CLEANUP in (manifest["metadata"].get("finalizers") or ())
+                and "deletionTimestamp" in manifest["metadata"]
+            ):
+                self._finish_definition(place, manifest)
+
     def _due(self) -> set[_Key]:
         """Record the uids deleted since the last run; return the objects that the changes may affect."""
         store = self.registry.store

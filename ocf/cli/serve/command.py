@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,16 @@ class AuthorizationMode(StrEnum):
     help="RBAC refuses what the roles in the cluster do not allow.",
 )
 @click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority made for this server.")
+@click.option(
+    "--no-system-objects",
+    is_flag=True,
+    help="Leave out what an API server makes in a new cluster: the Service default/kubernetes, roles and more.",
+)
+@click.option(
+    "--no-garbage-collector",
+    is_flag=True,
+    help="Leave garbage, and the content of deleted namespaces, as an API server without any controller does.",
+)
 @controllers_option
 @nodes_option
 @ready_after_option
@@ -77,6 +87,8 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     fault: tuple[str, ...],
     authorization_mode: AuthorizationMode,
     tls: bool,
+    no_system_objects: bool,
+    no_garbage_collector: bool,
     controllers: tuple[str, ...],
     nodes: int | None,
     ready_after: str | None,
@@ -93,11 +105,23 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     """
     settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
     authorization = authorization_mode is AuthorizationMode.RBAC
-    options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, authorization, settings)
+    cluster = _ClusterOptions(
+        authorization=authorization, system_objects=not no_system_objects, collect=not no_garbage_collector
+    )
+    options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, cluster, settings)
     from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
     asyncio.run(_serve(options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClusterOptions:
+    """Options of the command that are settings of `EmbeddedCluster`."""
+
+    authorization: bool
+    system_objects: bool
+    collect: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +134,7 @@ class _ServeOptions:
     faults: Sequence[str]
     output: ServeOutput
     tls: bool
-    authorization: bool
+    cluster: _ClusterOptions
     controllers: ControllerSettings | None
 
 
@@ -118,7 +142,7 @@ async def _serve(options: _ServeOptions) -> None:
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving
 
-    cluster = EmbeddedCluster(authorization=options.authorization)
+    cluster = EmbeddedCluster(**asdict(options.cluster))
     await load_files(cluster, options.files, field_manager="ocf-serve")
     control = _LazyControl()
     stop = stopped_by_signals()
