@@ -21,7 +21,7 @@ COMPLETION_VARIABLE: Final = "_OCF_COMPLETE"
 
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Write an operator": ("new operator", "new kind", "preview", "manifests"),
-    "Try and test it": ("dev", "serve", "diff"),
+    "Try and test it": ("dev", "serve", "envtest-assets", "diff"),
     "Run controllers": ("run", "hpa-controller", "nodegroups"),
     "Autoscaling": ("validate", "default", "explain", "record", "simulate", "tune"),
     "Shell": ("completion",),

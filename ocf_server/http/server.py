@@ -18,7 +18,7 @@ from ocf_server.api.users import ADMINISTRATOR_TOKEN
 from ocf_server.cluster import EmbeddedCluster
 from ocf_server.http.backend import Backend, Wrap
 from ocf_server.http.control import Control
-from ocf_server.http.tls import ServingTls
+from ocf_server.http.tls import ServingTls, TlsFiles
 
 __all__ = ["Control", "HttpServer", "serving", "write_kubeconfig"]
 
@@ -101,7 +101,7 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     control: Control | None = None,
-    tls: bool = False,
+    tls: bool | TlsFiles = False,
 ) -> AsyncGenerator[HttpServer, None]:
     """Serve a cluster over HTTP while the block runs.
 
@@ -111,7 +111,8 @@ async def serving(
         host: A loopback address; others are rejected, because every client of the server may do everything.
         port: The port; 0 for a free one.
         control: Handles requests beside the Kubernetes API; None if the server has none.
-        tls: Serve HTTPS, with a certificate of an authority that is made for this server and stands in the kubeconfig.
+        tls: Serve HTTPS, with a certificate of an authority that is made for this server and stands in the kubeconfig,
+            or with the certificate of files.
 
     Yields:
         The server.
@@ -135,7 +136,9 @@ async def serving(
     from ocf_server.http.request_log import request_logger
 
     _require_loopback(host)
-    issued = ServingTls.issue(host, "localhost") if tls else None
+    issued = None
+    if tls:
+        issued = ServingTls.load(tls) if isinstance(tls, TlsFiles) else ServingTls.issue(host, "localhost")
     backend = Backend(cluster)
     backend.wrap(wrap)
     stopping = asyncio.Event()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from ocf.errors import ConfigError
@@ -14,9 +15,22 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
     from trustme import CA, LeafCert
 
-__all__ = ["ServingTls", "client_certificate"]
+__all__ = ["ServingTls", "TlsFiles", "client_certificate"]
 
 _LONGEST: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Files of the certificate of a server, as PEM.
+
+    Args:
+        client_authority: The certificates of the authorities of clients; None for clients without certificates.
+    """
+
+    certificate: Path
+    key: Path
+    client_authority: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +38,29 @@ class ServingTls:
     """The TLS configuration of a server.
 
     Args:
-        issuer: The authority that issued its certificate.
+        issuer: The authority that issued its certificate; None if the certificate was given.
     """
 
     context: ssl.SSLContext
-    issuer: CA
+    issuer: CA | None
+
+    @classmethod
+    def load(cls, files: TlsFiles) -> ServingTls:
+        """Read the certificate of a server.
+
+        Raises:
+            ConfigError: If a file cannot be read, or has no certificate or key.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(files.certificate, files.key)
+            if files.client_authority is not None:
+                context.load_verify_locations(files.client_authority)
+                context.verify_mode = ssl.CERT_OPTIONAL
+        except OSError as error:
+            names = ", ".join(str(path) for path in (files.certificate, files.key, files.client_authority) if path)
+            raise ConfigError(f"TLS files {names} cannot be used: {error.strerror or error}") from error
+        return cls(context, None)
 
     @classmethod
     def issue(cls, *hosts: str) -> ServingTls:
@@ -51,11 +83,17 @@ class ServingTls:
 
     @property
     def authority(self) -> bytes:
-        """The certificate of the authority, as PEM."""
-        return self.issuer.cert_pem.bytes()
+        """The certificate of the authority, as PEM; empty if it is not known."""
+        return self.issuer.cert_pem.bytes() if self.issuer else b""
 
     def client(self, user: str, groups: Sequence[str]) -> tuple[bytes, bytes]:
-        """Return a certificate of a user and its private key, as PEM."""
+        """Return a certificate of a user and its private key, as PEM.
+
+        Raises:
+            ConfigError: If the authority is not known.
+        """
+        if self.issuer is None:
+            raise ConfigError("certificates of users need the authority of the server, which was given only its own")
         leaf = self.issuer.issue_cert(common_name="client")
         return client_certificate(self.issuer, leaf, user, groups), leaf.private_key_pem.bytes()
 

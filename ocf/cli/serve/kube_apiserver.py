@@ -1,0 +1,113 @@
+"""Takes the place of kube-apiserver in envtest: the embedded API server with the flags of the other.
+
+The flags are those that envtest of controller-runtime and of other languages pass, in the form `--name=value` or
+`--name value`. Flags about what the embedded server does not have, such as etcd, are ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ocf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ocf_server.http.tls import TlsFiles
+
+__all__ = ["main"]
+
+_IGNORED: Final = frozenset(
+    {
+        "advertise-address",
+        "allow-privileged",
+        "api-audiences",
+        "disable-admission-plugins",
+        "enable-admission-plugins",
+        "endpoint-reconciler-type",
+        "etcd-cafile",
+        "etcd-certfile",
+        "etcd-keyfile",
+        "etcd-servers",
+        "external-hostname",
+        "feature-gates",
+        "runtime-config",
+        "service-account-issuer",
+        "service-account-key-file",
+        "service-account-signing-key-file",
+        "service-cluster-ip-range",
+        "storage-media-type",
+        "v",
+        "watch-cache",
+    }
+)
+"""Flags about what has no effect here."""
+_LOOPBACK: Final = "127.0.0.1"
+
+
+def read_flags(words: Sequence[str]) -> dict[str, str]:
+    """Return the values of flags; the last of several with one name.
+
+    Example:
+        >>> read_flags(["--secure-port=6443", "--cert-dir", "/tmp/certs", "--allow-privileged"])
+        {'secure-port': '6443', 'cert-dir': '/tmp/certs', 'allow-privileged': 'true'}
+    """
+    found: dict[str, str] = {}
+    for index, word in enumerate(words):
+        if not word.startswith("-"):
+            continue
+        name, given, value = word.lstrip("-").partition("=")
+        following = words[index + 1] if index + 1 < len(words) else "-"
+        found[name] = value if given else "true" if following.startswith("-") else following
+    return found
+
+
+def tls_files(flags: Mapping[str, str]) -> TlsFiles | None:
+    """Return the certificate that flags name, or that lies in the folder of certificates; None if there is none.
+
+    Raises:
+        ConfigError: If a file that a flag names does not exist.
+    """
+    from ocf_server.http.tls import TlsFiles
+
+    folder = Path(flags.get("cert-dir", "/var/run/kubernetes"))
+    certificate = Path(flags.get("tls-cert-file") or folder / "apiserver.crt")
+    key = Path(flags.get("tls-private-key-file") or folder / "apiserver.key")
+    authority = flags.get("client-ca-file")
+    if "tls-cert-file" not in flags and not certificate.exists() and authority is None:
+        return None
+    return TlsFiles(certificate, key, Path(authority) if authority else None)
+
+
+async def serve(flags: Mapping[str, str]) -> None:
+    """Serve until the process is told to end."""
+    from ocf.cli.controllers import stopped_by_signals
+    from ocf_server import EmbeddedCluster
+    from ocf_server.http import serving
+
+    authorization = "RBAC" in flags.get("authorization-mode", "AlwaysAllow").split(",")
+    # As in envtest, no controller runs: suites play them, and wait for what a garbage collector would remove.
+    cluster = EmbeddedCluster(authorization=authorization, system_objects=True, collect=False)
+    stop = stopped_by_signals()
+    tls = tls_files(flags) or True
+    async with serving(cluster, host=_LOOPBACK, port=int(flags.get("secure-port", "6443")), tls=tls):
+        await stop.wait()
+
+
+def main() -> None:
+    """Run."""
+    flags = read_flags(sys.argv[1:])
+    known = {"authorization-mode", "bind-address", "cert-dir", "client-ca-file", "secure-port"}
+    known |= {"tls-cert-file", "tls-private-key-file", *_IGNORED}
+    for name in sorted(flags.keys() - known):
+        sys.stderr.write(f"--{name} is not known to the embedded API server and is ignored\n")
+    from ocf.concepts.open_files import raise_open_files
+
+    raise_open_files()
+    try:
+        asyncio.run(serve(flags))
+    except ConfigError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(1)

@@ -1,0 +1,185 @@
+"""`ocf envtest-assets`: the programs that it writes are started as envtest starts kube-apiserver and etcd."""
+
+import asyncio
+import ssl
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+import trustme
+from click.testing import CliRunner
+
+from ocf.cli.app import app
+from ocf.testing.envtest.startup import free_port
+from ocf_server.http.tls import client_certificate
+from tests.support import eventually
+
+ADMINISTRATOR: Final = ("admin", "system:masters")
+
+
+@pytest.fixture
+def assets(tmp_path: Path) -> Path:
+    result = CliRunner().invoke(app, ["envtest-assets", str(tmp_path / "assets")])
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path / 'assets'}\n")
+    return tmp_path / "assets"
+
+
+@asynccontextmanager
+async def running(program: Path, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(program, *words, stderr=asyncio.subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+    assert process.returncode == 0
+
+
+class Server:
+    """A server that is started with the certificates of an authority of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.folder = folder
+        self.authority = trustme.CA()
+        self.authority.cert_pem.write_to_path(str(folder / "ca.crt"))
+        leaf = self.authority.issue_cert("127.0.0.1", "localhost")
+        leaf.private_key_pem.write_to_path(str(folder / "apiserver.key"))
+        leaf.cert_chain_pems[0].write_to_path(str(folder / "apiserver.crt"))
+
+    def session(self, *user: str) -> aiohttp.ClientSession:
+        context = ssl.create_default_context(cafile=self.folder / "ca.crt")
+        if user:
+            leaf = self.authority.issue_cert(common_name="client")
+            files = self.folder / "client.crt", self.folder / "client.key"
+            files[0].write_bytes(client_certificate(self.authority, leaf, user[0], user[1:]))
+            files[1].write_bytes(leaf.private_key_pem.bytes())
+            context.load_cert_chain(*files)
+        return aiohttp.ClientSession(f"https://127.0.0.1:{self.port}", connector=aiohttp.TCPConnector(ssl=context))
+
+    async def ready(self) -> None:
+        async with self.session() as session:
+
+            async def healthy() -> bool:
+                try:
+                    async with session.get("/healthz") as answer:
+                        return answer.status == 200
+                except aiohttp.ClientError:
+                    return False
+
+            await eventually(healthy)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path)
+
+
+def in_one_word(flags: dict[str, str]) -> list[str]:
+    return [f"--{name}={value}" for name, value in flags.items()]
+
+
+def in_two_words(flags: dict[str, str]) -> list[str]:
+    return [word for name, value in flags.items() for word in (f"--{name}", value)]
+
+
+async def send(session: aiohttp.ClientSession, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    async with session.request(method, path, json=body) as answer:
+        return answer.status, await answer.json()
+
+
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SCHEMA: Final = {"openAPIV3Schema": {"type": "object"}}
+DEFINITION: Final = {
+    "metadata": {"name": "shops.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Shop", "plural": "shops"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
+    },
+}
+
+
+@pytest.mark.parametrize("written", [in_one_word, in_two_words])
+async def test_a_client_of_the_given_authority_is_served_and_no_controller_runs(
+    written: Any, assets: Path, server: Server, tmp_path: Path
+) -> None:
+    flags = {
+        "advertise-address": "127.0.0.1",
+        "authorization-mode": "RBAC",
+        "cert-dir": str(tmp_path),
+        "client-ca-file": str(tmp_path / "ca.crt"),
+        "disable-admission-plugins": "ServiceAccount",
+        "etcd-servers": "http://127.0.0.1:1",
+        "secure-port": str(server.port),
+    }
+    async with running(assets / "kube-apiserver", *written(flags)):
+        await server.ready()
+        async with server.session(*ADMINISTRATOR) as admin, server.session("alice") as alice:
+            assert (await send(admin, "GET", "/api/v1/namespaces/default/services/kubernetes"))[0] == 200
+            assert (await send(alice, "GET", "/api/v1/namespaces/default/services/kubernetes"))[0] == 403
+            await send(admin, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+            await send(admin, "DELETE", "/api/v1/namespaces/shop")
+            _, namespace = await send(admin, "GET", "/api/v1/namespaces/shop")
+            assert namespace["status"]["phase"] == "Terminating"
+            # What an API server does by itself goes on.
+            await send(admin, "POST", DEFINITIONS, DEFINITION)
+            await send(admin, "POST", "/apis/example.com/v1/namespaces/default/shops", SHOP)
+            await send(admin, "DELETE", f"{DEFINITIONS}/shops.example.com")
+            assert (await send(admin, "GET", f"{DEFINITIONS}/shops.example.com"))[0] == 404
+
+
+SHOP: Final = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "one"}}
+
+
+@pytest.mark.parametrize(
+    "words", [["--listen-client-urls={url}"], ["--data-dir", "/x", "--listen-client-urls", "{url}"]]
+)
+async def test_etcd_is_healthy_and_ends_with_a_signal(words: Sequence[str], assets: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    async with (
+        running(assets / "etcd", *(word.format(url=url) for word in words)),
+        aiohttp.ClientSession(url) as session,
+    ):
+
+        async def health() -> Any:
+            try:
+                return await send(session, "GET", "/health")
+            except aiohttp.ClientError:
+                return None
+
+        assert await eventually(health) == (200, {"health": "true"})
+
+
+@pytest.mark.parametrize("program", ["kube-apiserver", "etcd"])
+async def test_help_is_printed_without_a_start(program: str, assets: Path) -> None:
+    # envtest looks there for the flags of other releases, such as --insecure-port.
+    process = await asyncio.create_subprocess_exec(assets / program, "--help", stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert (process.returncode, output.count(b"--")) == (0, 1)
+
+
+async def test_an_unknown_flag_is_named_and_a_missing_certificate_ends_the_server(assets: Path, tmp_path: Path) -> None:
+    words = ["--novel=1", f"--tls-cert-file={tmp_path / 'none.crt'}", f"--cert-dir={tmp_path}"]
+    process = await asyncio.create_subprocess_exec(assets / "kube-apiserver", *words, stderr=asyncio.subprocess.PIPE)
+    _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert "--novel is not known to the embedded API server and is ignored" in errors.decode()
+    assert f"TLS files {tmp_path / 'none.crt'}, {tmp_path / 'apiserver.key'} cannot be used" in errors.decode()
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(app, ["envtest-assets", str(tmp_path / "file")])
+    assert result.exit_code == 2
+    assert "choose a folder that you can write to" in result.stderr
+
+
+def test_the_programs_use_this_interpreter(assets: Path) -> None:
+    assert sys.executable in (assets / "kube-apiserver").read_text()
