@@ -15,6 +15,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
 * `sequences`: admission policies, expressions, statuses, and versions of custom kinds,
   `tests/ocf_server/sequences/recorded`
+* `schemas`: pruning, defaulting and validation by drawn schemas, `tests/ocf_server/apiextensions/recorded`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/ocf_server/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
@@ -187,6 +188,11 @@ def sequences(_: Servers) -> None:
         script("record.sequences", name)
 
 
+def schemas(_: Servers) -> None:
+    """Record pruning, defaulting and validation by schemas."""
+    script("record.structural")
+
+
 def validation(_: Servers) -> None:
     """Record verdicts on objects of built-in kinds, on an API server with the embedded one's range of cluster IPs."""
     script("record.validation")
@@ -224,6 +230,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
         characters,
         http,
         sequences,
+        schemas,
         corpus,
         validation,
         decisions,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ocf.objects import copy_json
 
-__all__ = ["decoded_numbers", "encoded_numbers", "go_int64", "go_number", "is_multiple"]
+__all__ = ["decoded_numbers", "encoded_numbers", "go_int64", "go_number", "is_multiple", "is_whole"]
 
 _INT64: Final = 2**63
 
@@ -120,8 +120,8 @@ def go_int64(value: float) -> int:
 def is_multiple(value: float, factor: float) -> bool:
     """Return whether a number is a multiple of a positive factor, as the validation of an API server decides it.
 
-    Two integers are divided; otherwise the quotient may differ from an integer by rounding. Sources: `MultipleOf` in
-    k8s.io/kube-openapi/pkg/validation/validate, `IsFloat64AJSONInteger` in github.com/go-openapi/swag.
+    Two integers are divided; otherwise the quotient may differ from an integer by rounding. Source: `MultipleOf` in
+    k8s.io/kube-openapi/pkg/validation/validate.
 
     Example:
         >>> [is_multiple(value, 0.1) for value in (0.3, 0.7, 0.35, 1e300)]
@@ -130,10 +130,22 @@ def is_multiple(value: float, factor: float) -> bool:
     if isinstance(value, int) and isinstance(factor, int):
         return value % factor == 0
     quotient = 1 / factor * value if factor < 1 else float(value) / factor
-    if not -_EXACT <= quotient <= _EXACT:
+    return is_whole(quotient)
+
+
+def is_whole(number: float) -> bool:
+    """Return whether the validation of an API server takes a floating-point number as an integer.
+
+    Source: `IsFloat64AJSONInteger` in github.com/go-openapi/swag.
+
+    Example:
+        >>> [is_whole(number) for number in (3.0, 0.1, 2.0000000001, -2.0, 1e300)]
+        [True, False, True, True, False]
+    """
+    if not -_EXACT <= number <= _EXACT:
         return False
     # Go converts it to an uint64, which wraps for a negative number.
-    whole = float(int(quotient) % 2**64)
-    if quotient in {whole, float(int(quotient))}:
+    whole = float(int(number) % 2**64)
+    if number in {whole, float(int(number))}:
         return True
-    return whole != 0 and abs(quotient - whole) / (abs(quotient) + whole) < _EPSILON
+    return whole != 0 and abs(number - whole) / (abs(number) + whole) < _EPSILON

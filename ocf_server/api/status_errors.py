@@ -5,6 +5,7 @@ Class, code, reason and text are those of a real API server, so that a test show
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 from ocf.errors import (
@@ -17,6 +18,7 @@ from ocf.errors import (
     StatusCause,
     api_error,
 )
+from ocf.objects.go_strings import go_quoted
 from ocf_server.api.numbers import encoded_numbers, go_number
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "go_json",
     "go_shape",
     "go_text",
+    "go_value",
     "invalid",
     "method_not_allowed",
     "no_kind_match",
@@ -43,6 +46,39 @@ __all__ = [
 def go_json(value: Any) -> str:
     """Return a value as compact JSON, the form in most error messages of the API server."""
     return json.dumps(encoded_numbers(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def go_value(value: Any) -> str:
+    r"""Return a value as the API server shows it in an error of a field.
+
+    Example:
+        >>> [go_value(value) for value in ("a\tb", 1e20, {"b": 1e20, "a": [0.00001, 1e21]}, None)]
+        ['"a\\tb"', '1e+20', '{"a":[0.00001,1e+21],"b":100000000000000000000}', 'null']
+    """
+    if isinstance(value, str):
+        return go_quoted(value)
+    if isinstance(value, float):
+        return go_number(value)
+    return _go_json(value)
+
+
+def _go_json(value: Any) -> str:
+    """Return a value as Go encodes it: with sorted keys, and with exponents of numbers from 21 digits on."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_go_json(name)}:{_go_json(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_go_json, value))}]"
+    if isinstance(value, float) and (not value or _LEAST_PLAIN <= abs(value) < _MOST_PLAIN):
+        return f"{Decimal(repr(value)).normalize():f}"
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return "".join(_HTML.get(char, char) for char in text)
+    return text.replace("e-0", "e-")
+
+
+_LEAST_PLAIN: Final = 1e-6
+_MOST_PLAIN: Final = 1e21
+_HTML: Final = {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def go_text(value: Any) -> str:

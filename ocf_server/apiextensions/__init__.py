@@ -3,6 +3,7 @@
 from ocf_server.apiextensions.crd_status import is_terminating
 from ocf_server.apiextensions.crd_validation import definition_problems
 from ocf_server.apiextensions.defaulting import set_schema_defaults
+from ocf_server.apiextensions.embedded_objects import decoded_metadata
 from ocf_server.apiextensions.object_validation import SchemaViolation, schema_faults
 from ocf_server.apiextensions.pruning import prune, undeclared
 from ocf_server.apiextensions.ratcheting import custom_update_problems
@@ -14,6 +15,7 @@ __all__ = [
     "count_problems",
     "custom_resource",
     "custom_update_problems",
+    "decoded_metadata",
     "defined_kind",
     "definition_of",
     "definition_problems",

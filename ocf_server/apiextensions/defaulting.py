@@ -19,7 +19,8 @@ def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bo
     Args:
         value: The value; it is not changed.
         drop_nulls: Whether to drop a null in a field that is not nullable and has no default. The API server drops such
-            a null of a request, but not one that is the result of an apply.
+            a null of a request. One that is the result of an apply is validated first, so it is dropped only if the
+            field has no type.
 
     Returns:
         The value with defaults; parts without defaults are shared.
@@ -41,7 +42,7 @@ def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bo
         below = known.get(name, extra if isinstance(extra, dict) else None)
         if below is None:
             out[name] = item
-        elif item is not None or below.get("nullable") or not (drop_nulls or below.get("default") is not None):
+        elif item is not None or below.get("nullable") or not (drop_nulls or _takes_null(below)):
             out[name] = set_schema_defaults(item, below, drop_nulls=drop_nulls)
     for name, below in known.items():
         if name not in out and below.get("default") is not None:
@@ -54,3 +55,10 @@ def _item(item: Any, schema: Mapping[str, Any], *, drop_nulls: bool) -> Any:
     if item is None and not schema.get("nullable") and schema.get("default") is not None:
         item = copy_json(encoded_numbers(schema["default"]))
     return set_schema_defaults(item, schema, drop_nulls=drop_nulls)
+
+
+def _takes_null(schema: Mapping[str, Any]) -> bool:
+    """Return whether a null in a field that is not nullable is no error."""
+    if schema.get("default") is not None:
+        return True
+    return not schema.get("type") and not schema.get("x-kubernetes-int-or-string")

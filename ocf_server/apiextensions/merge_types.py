@@ -22,6 +22,8 @@ from ocf.schema.builtin import (
 
 __all__ = ["schema_type"]
 
+_KEEP: Final = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _SCALARS: Final = {
     "string": Scalar.TEXT,
     "integer": Scalar.INT64,
@@ -45,42 +47,45 @@ def _head() -> dict[str, Field]:
     }
 
 
-def _struct(schema: Mapping[str, Any], name: str) -> StructType:
-    body = StructType(
-        name,
-        atomic=schema.get("x-kubernetes-map-type") == "atomic",
-        extra=DEDUCED if schema.get("x-kubernetes-preserve-unknown-fields") else None,
-    )
+def _struct(schema: Mapping[str, Any], name: str, *, keep: bool = False) -> StructType:
+    keep = keep or bool(schema.get(_KEEP))
+    body = StructType(name, atomic=schema.get("x-kubernetes-map-type") == "atomic", extra=DEDUCED if keep else None)
     properties = schema.get("properties") or {}
-    body.fields = {key: Field(_type(below), EmptyValue.AS_SENT) for key, below in properties.items()}
-    if schema.get("x-kubernetes-embedded-resource"):
+    body.fields = {key: Field(_type(below, keep=keep), EmptyValue.AS_SENT) for key, below in properties.items()}
+    if schema.get(_EMBEDDED):
         body.fields |= _head()
     return body
 
 
-def _type(schema: Mapping[str, Any]) -> Type:
+def _type(schema: Mapping[str, Any], *, keep: bool = False) -> Type:
+    """Return the type of a value.
+
+    Args:
+        keep: Whether a schema above preserves unknown fields, which counts for all values below it in server-side
+            apply, although pruning removes their undeclared fields.
+    """
     kind = schema.get("type")
     if schema.get("x-kubernetes-int-or-string"):
         return Scalar.INT_OR_TEXT
     if kind == "array":
-        return _list(schema)
+        return _list(schema, keep=keep)
     if kind == "object":
-        return _object(schema)
+        return _object(schema, keep=keep)
     return _SCALARS.get(str(kind), DEDUCED)
 
 
-def _object(schema: Mapping[str, Any]) -> Type:
-    extra = schema.get("additionalProperties")
+def _object(schema: Mapping[str, Any], *, keep: bool) -> Type:
+    extra, is_atomic = schema.get("additionalProperties"), schema.get("x-kubernetes-map-type") == "atomic"
     if isinstance(extra, dict):
-        return MapType(_type(extra), atomic=schema.get("x-kubernetes-map-type") == "atomic")
-    if extra or (schema.get("x-kubernetes-preserve-unknown-fields") and not schema.get("properties")):
-        return DEDUCED
-    return _struct(schema, "")
+        return MapType(_type(extra, keep=keep or bool(schema.get(_KEEP))), atomic=is_atomic)
+    if extra or not (schema.get("properties") or schema.get(_EMBEDDED)):
+        return MapType(DEDUCED, atomic=is_atomic)
+    return _struct(schema, "", keep=keep)
 
 
-def _list(schema: Mapping[str, Any]) -> ListType:
+def _list(schema: Mapping[str, Any], *, keep: bool) -> ListType:
     items = schema.get("items") or {}
-    item = _type(items) if items else ANYTHING
+    item = _type(items, keep=keep or bool(schema.get(_KEEP))) if items else ANYTHING
     match schema.get("x-kubernetes-list-type"):
         case "set":
             return ListType(item, ())

@@ -5,18 +5,21 @@ error texts, including the unhelpful ones, are those of a real API server.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem
+from ocf.objects.go_strings import go_quoted
 from ocf.objects.json_equality import equal_json
 from ocf.objects.paths import FieldPath
 from ocf.schema.builtin import MISSING
-from ocf_server.api.numbers import go_int64, go_number, is_multiple
-from ocf_server.api.status_errors import go_json
-from ocf_server.apiextensions.formats import is_known, is_of_format
+from ocf_server.api.numbers import go_int64, go_number, is_multiple, is_whole
+from ocf_server.api.status_errors import go_value
+from ocf_server.apiextensions.embedded_objects import embedded_problems
+from ocf_server.apiextensions.formats import is_of_format, is_supported
 
 if TYPE_CHECKING:
     from ocf_server.cel.regexp import Regexp
@@ -28,7 +31,7 @@ _Schema = Mapping[str, Any]
 _LIMITS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
-_FORMS: Final = {"integer": "int64", "number": "float64"}
+_FORMS: Final[Mapping[str, str]] = {"integer": "int64", "number": "float64"}
 """Formats of numbers without a declared format."""
 
 
@@ -63,8 +66,11 @@ class _Report:
     def add(self, place: FieldPath, detail: str) -> None:
         self.found.append(SchemaViolation(FieldProblem(_joined(self.path, place), detail), place))
 
+    def add_at(self, path: str, detail: str) -> None:
+        self.found.append(SchemaViolation(FieldProblem(path, detail), ()))
+
     def add_in_body(self, place: FieldPath, shown: Any, what: str) -> None:
-        self.add(place, f"Invalid value: {go_json(shown)}: {self.name_of(place)} in body {what}")
+        self.add(place, f"Invalid value: {go_value(shown)}: {self.name_of(place)} in body {what}")
 
     def add_number(self, place: FieldPath, shown: float, what: str) -> None:
         self.add(place, f"Invalid value: {go_number(shown)}: {self.name_of(place)} in body {what}")
@@ -73,6 +79,16 @@ class _Report:
         """Add a violation that a real API server reports for the root of the checked value."""
         problem = FieldProblem(self.path or "<nil>", f'Invalid value: "": {what}')
         self.found.append(SchemaViolation(problem, place))
+
+    def add_invalid_type(self, place: FieldPath, wanted: str, found: str) -> None:
+        shown = go_quoted(found)
+        self.add(place, f"Invalid value: {shown}: {self.name_of(place)} in body must be of type {wanted}: {shown}")
+
+    def distinct(self) -> list["SchemaViolation"]:
+        """Return the violations without those whose text is known, which several schemas of one value report."""
+        if len(self.found) > 1:
+            self.found = list({str(each.problem): each for each in reversed(self.found)}.values())[::-1]
+        return self.found
 
     def add_required(self, place: FieldPath, name: str) -> None:
         """Add a violation for an absent field of the object at a place."""
@@ -108,7 +124,9 @@ def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | No
     """
     report = _Report(path, path if name is None else name)
     _check(value, schema, (), report)
-    _check_lists(value, schema, (), report)
+    report.distinct()
+    report.found += (SchemaViolation(problem, ()) for problem in embedded_problems(value, schema, path))
+    _check_lists(value, schema, path, report)
     return report.found
 
 
@@ -127,7 +145,7 @@ def value_faults(
     """
     report = _Report(path, path if name is None else name)
     _check(value, schema, (), report, before)
-    return report.found
+    return report.distinct()
 
 
 def duplicate_faults(value: Any, schema: _Schema, *, before: Any = MISSING) -> list[SchemaViolation]:
@@ -141,28 +159,52 @@ def duplicate_faults(value: Any, schema: _Schema, *, before: Any = MISSING) -> l
         [1]: Duplicate value: "a"
     """
     report = _Report("", "")
-    _check_lists(value, schema, (), report, before)
+    _check_lists(value, schema, "", report, before)
     return report.found
 
 
 def _check(value: Any, schema: _Schema, place: FieldPath, report: _Report, before: Any = MISSING) -> None:
-    if value is None and schema.get("nullable"):
-        return
+    """Add violations in the order of `SchemaValidator` in k8s.io/kube-openapi/pkg/validation/validate."""
     _check_type(value, schema, place, report)
-    if not _COMBINATIONS.isdisjoint(schema):
-        _check_combinations(value, schema, place, report)
-    if isinstance(value, str):
-        _check_text(value, schema, place, report)
-    elif isinstance(value, list):
-        _check_list(value, schema, place, report)
-    elif isinstance(value, dict):
-        _check_map(value, schema, place, report, before)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        _check_number(value, schema, place, report)
+    if value is not None:
+        if not _COMBINATIONS.isdisjoint(schema):
+            _check_combinations(value, schema, place, report)
+        if isinstance(value, str):
+            _check_text(value, schema, place, report)
+        elif isinstance(value, list):
+            _check_list(value, schema, place, report)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            _check_number(value, schema, place, report)
     allowed = schema.get("enum")
-    if allowed is not None and not any(equal_json(value, item) for item in allowed):
-        listed = ", ".join(map(go_json, allowed))
-        report.add(place, f"Unsupported value: {go_json(value)}: supported values: {listed}")
+    if allowed and not any(_equals_option(value, option) for option in allowed):
+        listed = ", ".join(go_quoted(item if isinstance(item, str) else go_value(item)) for item in allowed)
+        report.add(place, f"Unsupported value: {go_value(value)}: supported values: {listed}")
+    if isinstance(value, dict):
+        _check_map(value, schema, place, report, before)
+
+
+def _equals_option(value: Any, option: Any) -> bool:
+    """Return whether a value equals an option of an enum, after Go's conversion to the type of the option."""
+    if value is None or option is None:
+        # No option equals a null, not even a null.
+        return False
+    if _is_number(value) and _is_number(option):
+        return go_int64(value) == option if isinstance(option, int) else float(value) == option
+    if isinstance(option, str) and isinstance(value, int) and not isinstance(value, bool):
+        # Go converts an integer to the character of that number.
+        return option == (chr(value) if _is_character(value) else "\ufffd")
+    return equal_json(value, option)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_SURROGATES: Final = (0xD800, 0xDFFF)
+
+
+def _is_character(number: int) -> bool:
+    return 0 <= number <= sys.maxunicode and not _SURROGATES[0] <= number <= _SURROGATES[1]
 
 
 _COMBINATIONS: Final = frozenset({"anyOf", "oneOf", "allOf", "not"})
@@ -170,53 +212,62 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     str: "string",
     bool: "boolean",
     int: "integer",
+    float: "number",
     list: "array",
     dict: "object",
 }
 
 
-_LARGEST_WHOLE: Final = 2**53 - 1
-"""The largest floating-point number that counts as an integer."""
+def _types(schema: _Schema) -> tuple[str, ...]:
+    if schema.get("x-kubernetes-int-or-string"):
+        return _EITHER
+    return (schema["type"],) if schema.get("type") else ()
 
 
-def _type_name(value: Any) -> str:
-    if isinstance(value, float):
-        return "number"
-    return _TYPE_NAMES.get(type(value), "null")
+_EITHER: Final = ("integer", "string")
+
+
+def _format(schema: _Schema) -> str:
+    """Return the format of a schema; empty if the API server does not validate it."""
+    name = schema.get("format")
+    if not name:
+        return ""
+    types = _types(schema)
+    return str(name) if is_supported(name, types[0] if len(types) == 1 else "") else ""
 
 
 def _check_type(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> None:
-    either = schema.get("x-kubernetes-int-or-string")
-    wanted = "integer,string" if either else schema.get("type")
-    found = _type_name(value)
-    if not wanted or found == wanted:
+    types = _types(schema)
+    found = _TYPE_NAMES.get(value.__class__, "null")
+    if found in types or (not types and "format" not in schema):
         return
-    allowed = wanted.split(",")
-    is_whole = found == "number" and value.is_integer() and abs(value) <= _LARGEST_WHOLE and "integer" in allowed
-    if found not in allowed and not is_whole and not (found == "integer" and "number" in allowed):
-        form = schema.get("format") or ""
-        if is_known(form) and found in ("string", "array"):
-            if not {"integer", "number"} & {*allowed}:
-                # A real API server checks only the format of these values, and only if they are strings.
-                return
-        elif is_known(form) and found != "null":
-            found, wanted = _FORMS.get(found, ""), form
-        shown = go_json(found)
-        report.add(place, f"Invalid value: {shown}: {report.name_of(place)} in body must be of type {wanted}: {shown}")
+    if found == "null":
+        if types and not schema.get("nullable"):
+            report.add_invalid_type(place, ",".join(types), found)
+        return
+    fits = (found == "number" and "integer" in types and is_whole(value)) or (found == "integer" and "number" in types)
+    form, has_text = _format(schema), found in {"string", "array"}
+    if form and not has_text and not fits and _FORMS.get(found, "") != form:
+        report.add_invalid_type(place, form, _FORMS.get(found, ""))
+    elif form and has_text and "number" not in types and "integer" not in types:
+        # Only the format of these values is checked, and only if they are strings.
+        return
+    elif not fits:
+        report.add_invalid_type(place, ",".join(types), found)
 
 
 def _check_text(value: str, schema: _Schema, place: FieldPath, report: _Report) -> None:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
+    # Of these, the first violation is reported only.
     if longest is not None and len(value) > longest:
         report.add(place, f"Too long: may not be more than {longest} bytes")
-    if shortest is not None and len(value) < shortest:
+    elif shortest is not None and len(value) < shortest:
         report.add_in_body(place, value, f"should be at least {shortest} chars long")
-    if pattern and not _parsed(pattern).matches(value):
+    elif pattern and not _parsed(pattern).matches(value):
         report.add_in_body(place, value, f"should match '{pattern}'")
-    form = schema.get("format")
+    form = _format(schema)
     if form and not is_of_format(value, form):
-        shown = go_json(value)
-        report.add(place, f"Invalid value: {shown}: {report.name_of(place)} in body must be of type {form}: {shown}")
+        report.add_invalid_type(place, form, value)
 
 
 @lru_cache(maxsize=1024)
@@ -272,19 +323,19 @@ _LIMITED: Final = (
 
 def _is_in_range(number: float, schema: _Schema, what: str, place: FieldPath, report: _Report) -> bool:
     """Return whether a value or limit is a number of the type and format of a schema; add a violation if it is not."""
-    of_type, form = schema.get("type"), schema.get("format") or ""
+    types, form = _types(schema), _format(schema)
+    of_type = types[0] if len(types) == 1 else ""
     if of_type == "integer":
         low, high = _LIMITS.get(form, _LIMITS["int64"])
         fits = float(number).is_integer() and low <= number <= high
     else:
-        fits = form not in _SINGLE or abs(number) <= _MOST_SINGLE
+        fits = of_type != "number" or form != "float" or abs(number) <= _MOST_SINGLE
     if not fits:
         which = f"with format {form}" if form else "(default format)"
         report.add_for_root(place, f"{what} value must be of type {of_type} {which} in {report.name_of(place)}")
     return fits
 
 
-_SINGLE: Final = frozenset({"float", "float32"})
 _MOST_SINGLE: Final = (2 - 2.0**-23) * 2.0**127
 
 
@@ -293,10 +344,10 @@ def _check_list(value: list[Any], schema: _Schema, place: FieldPath, report: _Re
     if isinstance(items, dict):
         for index, item in enumerate(value):
             _check(item, items, (*place, index), report)
-    if most is not None and len(value) > most:
-        report.add(place, f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     if least is not None and len(value) < least:
         report.add_in_body(place, len(value), f"should have at least {least} items")
+    if most is not None and len(value) > most:
+        report.add(place, f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
 
 
 def _check_map(value: dict[str, Any], schema: _Schema, place: FieldPath, report: _Report, before: Any) -> None:
@@ -305,15 +356,11 @@ def _check_map(value: dict[str, Any], schema: _Schema, place: FieldPath, report:
         report.add_in_body(place, len(value), f"should have at least {least} properties")
     if most is not None and len(value) > most:
         report.add(place, f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
+    for name, item, below, earlier in _changed_fields(value, schema, before):
+        _check(item, below, (*place, name), report, earlier)
     for name in schema.get("required") or ():
         if name not in value:
             report.add_required(place, name)
-    for name, item, below, earlier in _changed_fields(value, schema, before):
-        _check(item, below, (*place, name), report, earlier)
-    if schema.get("x-kubernetes-embedded-resource"):
-        for name in ("apiVersion", "kind"):
-            if not value.get(name):
-                report.add_required(place, name)
 
 
 def _changed_fields(value: dict[str, Any], schema: _Schema, before: Any) -> Iterator[tuple[str, Any, _Schema, Any]]:
@@ -327,11 +374,6 @@ def _changed_fields(value: dict[str, Any], schema: _Schema, before: Any) -> Iter
             yield name, item, below, earlier
 
 
-def _outcomes(value: Any, options: Sequence[_Schema], place: FieldPath, report: _Report) -> list[list[SchemaViolation]]:
-    """Return the violations of each of several schemas."""
-    return [_outcome(value, option, place, report) for option in options]
-
-
 def _outcome(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> list[SchemaViolation]:
     apart = _Report(report.path, report.name)
     _check(value, schema, place, apart)
@@ -339,59 +381,104 @@ def _outcome(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> 
 
 
 def _check_combinations(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> None:
-    name = report.name_of(place)
-    if schema.get("anyOf") and not (schema.get("x-kubernetes-int-or-string") and _is_int_or_string(schema["anyOf"])):
-        outcomes = _outcomes(value, schema["anyOf"], place, report)
+    name = go_quoted(report.name_of(place))
+    if options := schema.get("anyOf"):
+        outcomes = [_outcome(value, option, place, report) for option in options]
         if all(outcomes):
-            report.add_for_root(place, f'"{name}" must validate at least one schema (anyOf)')
-            report.found += outcomes[0]
-    if schema.get("oneOf"):
-        outcomes = _outcomes(value, schema["oneOf"], place, report)
+            report.add_for_root(place, f"{name} must validate at least one schema (anyOf)")
+            report.found += outcomes[_closest(value, options)]
+    if options := schema.get("oneOf"):
+        outcomes = [_outcome(value, option, place, report) for option in options]
         passed = outcomes.count([])
         if passed != 1:
             found = f"Found {passed} valid alternatives" if passed else "Found none valid"
-            report.add_for_root(place, f'"{name}" must validate one and only one schema (oneOf). {found}')
+            report.add_for_root(place, f"{name} must validate one and only one schema (oneOf). {found}")
             if not passed:
-                report.found += outcomes[0]
-    outcomes = _outcomes(value, schema.get("allOf") or (), place, report)
-    if any(outcomes):
-        report.found += (fault for outcome in outcomes for fault in outcome)
-        report.add_for_root(place, f'"{name}" must validate all the schemas (allOf)')
-    if schema.get("not") and not _outcome(value, schema["not"], place, report):
-        report.add_for_root(place, f'"{name}" must not validate the schema (not)')
+                report.found += outcomes[_closest(value, options)]
+    if options := schema.get("allOf"):
+        outcomes = [_outcome(value, option, place, report) for option in options]
+        if any(outcomes):
+            report.found += (fault for outcome in outcomes for fault in outcome)
+            none = ". None validated" if all(outcomes) else ""
+            report.add_for_root(place, f"{name} must validate all the schemas (allOf){none}")
+    if isinstance(schema.get("not"), dict) and not _outcome(value, schema["not"], place, report):
+        report.add_for_root(place, f"{name} must not validate the schema (not)")
 
 
-def _is_int_or_string(options: Any) -> bool:
-    return bool(options == [{"type": "integer"}, {"type": "string"}])
+def _closest(value: Any, options: Sequence[_Schema]) -> int:
+    """Return the index of the schema of which a value fulfils most; of several the first."""
+    counts = [_fulfilled(value, option) for option in options] if len(options) > 1 else [0]
+    return counts.index(max(counts))
 
 
-def _check_lists(value: Any, schema: _Schema, place: FieldPath, report: _Report, before: Any = MISSING) -> None:
-    """Report duplicate items of sets and keyed lists."""
+def _fulfilled(value: Any, schema: _Schema) -> int:
+    """Return how much of a schema a value fulfils, as the API server counts it (`MatchCount`)."""
+    apart = _Report("", "")
+    _check_type(value, schema, (), apart)
+    of_type = not apart.found
+    if value is None:
+        return int(of_type)
+    # One for the schema, for its combinations twice, and for its enum.
+    count = 4 + (1 + of_type if _types(schema) or _format(schema) else 0)
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        count += _fulfilled_options(value, keyword, schema.get(keyword) or ())
+    if isinstance(value, str):
+        return count + 1 + bool(_format(schema))
+    if isinstance(value, list):
+        items = schema.get("items")
+        return count + 2 + (sum(_fulfilled(item, items) for item in value) if isinstance(items, dict) else 0)
     if isinstance(value, dict):
+        return count + 1 + sum(_fulfilled(item, below) for _, item, below, _ in _changed_fields(value, schema, MISSING))
+    return count + (0 if isinstance(value, bool) else 2)
+
+
+def _fulfilled_options(value: Any, keyword: str, options: Sequence[_Schema]) -> int:
+    if keyword == "allOf" or not options:
+        return sum(_fulfilled(value, option) for option in options)
+    apart = _Report("", "")
+    valid = [option for option in options if not _outcome(value, option, (), apart)]
+    if keyword == "oneOf" and len(valid) > 1:
+        return 0
+    return _fulfilled(value, valid[0] if valid else options[_closest(value, options)])
+
+
+def _check_lists(value: Any, schema: _Schema, path: str, report: _Report, before: Any = MISSING) -> None:
+    """Report duplicate items of sets and keyed lists; in the paths of these, the keys of maps are in brackets."""
+    if isinstance(value, dict):
+        known = schema.get("properties") or {}
         for name, item, below, earlier in _changed_fields(value, schema, before):
             if isinstance(item, dict | list):
-                _check_lists(item, below, (*place, name), report, earlier)
+                start = f"{path}.{name}" if path else name
+                _check_lists(item, below, start if name in known else f"{path}[{name}]", report, earlier)
     elif isinstance(value, list):
-        _check_duplicates(value, schema, place, report)
+        _check_duplicates(value, schema, path, report)
         items = schema.get("items")
         if isinstance(items, dict):
             for index, item in enumerate(value):
                 if isinstance(item, dict | list):
-                    _check_lists(item, items, (*place, index), report)
+                    _check_lists(item, items, f"{path}[{index}]", report)
 
 
-def _check_duplicates(value: list[Any], schema: _Schema, place: FieldPath, report: _Report) -> None:
+def _check_duplicates(value: list[Any], schema: _Schema, path: str, report: _Report) -> None:
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
         return
     names = schema.get("x-kubernetes-list-map-keys") or () if kind == "map" else ()
-    seen: set[str] = set()
+    if names:
+        for index, item in enumerate(value):
+            if not isinstance(item, dict | None):
+                text = "must be an object for an array of list-type map"
+                report.add_at(f"{path}[{index}]", f"Invalid value: {go_value(item)}: {text}")
+                return
+    seen: dict[str, int] = {}
     for index, item in enumerate(value):
-        if names and not isinstance(item, dict):
-            continue
-        key = {name: item[name] for name in sorted(names) if name in item} if names else item
-        # Before they are stored, 1 and 1.0 differ.
-        text = json.dumps(key)
-        if text in seen:
-            report.add((*place, index), f"Duplicate value: {go_json(key)}")
-        seen.add(text)
+        key = {name: item[name] for name in names if name in (item or ())} if names else item
+        # Before they are stored, 1 and 1.0 differ, but for those in a value that is compared as a text.
+        text = go_value(key) if len(names) > 1 or (isinstance(item, list | dict) and not names) else json.dumps(key)
+        seen[text] = seen.get(text, 0) + 1
+        # A third one is not reported.
+        if seen[text] == _TWICE:
+            report.add_at(f"{path}[{index}]", f"Duplicate value: {go_value(key)}")
+
+
+_TWICE: Final = 2

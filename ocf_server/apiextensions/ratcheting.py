@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import MISSING
+from ocf_server.apiextensions.embedded_objects import embedded_problems
 from ocf_server.apiextensions.object_validation import duplicate_faults, value_faults
 
 __all__ = ["custom_update_problems"]
@@ -57,7 +58,9 @@ def custom_update_problems(
     if duplicates and duplicate_faults(live, schema):
         duplicates = []
     remaining = [fault for fault in faults if not _is_unchanged(whole, (*steps, *fault.place))]
-    return [fault.problem for fault in (*remaining, *duplicates)]
+    problems = (fault.problem for fault in remaining)
+    # Embedded objects are validated even if they do not change.
+    return [*problems, *embedded_problems(manifest, schema), *(fault.problem for fault in duplicates)]
 
 
 def _is_unchanged(pair: _Pair, place: tuple[str | int, ...]) -> bool:

@@ -20,6 +20,7 @@ from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.resource_versions import parse_problem
 from ocf_server.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf_server.api.write_options import WriteOptions
+from ocf_server.apiextensions import set_schema_defaults
 from ocf_server.apiextensions.crd_status import marked_for_deletion
 from ocf_server.registry.conversion_review import ConversionNeeded, converting
 from ocf_server.registry.escalation import require_no_escalation
@@ -100,6 +101,7 @@ def create(
     if taken is not None:
         deleting = "deletionTimestamp" in taken["metadata"]
         raise already_exists(resource.group_resource, place[1], deleting=deleting, generated=generated)
+    new = _with_status(new, resource)
     return new if options.dry_run else (yield from _written(registry, resource, place, new))
 
 
@@ -118,6 +120,15 @@ def _encoded(new: Manifest, resource: ApiResource) -> Manifest:
     body = {name: value for name, value in new.items() if name != "metadata"}
     encoded: Manifest = encoded_numbers(body)
     return new if encoded is body else {**new, **encoded}
+
+
+def _with_status(new: Manifest, resource: ApiResource) -> Manifest:
+    """Return a new object with the default of its status, which a create cannot set but every read from etcd does."""
+    status = ((resource.schema or {}).get("properties") or {}).get("status")
+    if not status or "status" in new:
+        return new
+    defaulted: Manifest = set_schema_defaults(new, {"properties": {"status": status}})
+    return defaulted
 
 
 def _written(

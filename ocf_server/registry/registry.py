@@ -13,11 +13,18 @@ from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.manifest import split_api_version
 from ocf.objects.timestamps import format_time
-from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
+from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions
 from ocf_server.api.numbers import decoded_numbers
-from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_kind_match, no_such_resource, not_found
-from ocf_server.apiextensions import defined_kind, established, is_terminating, prune, set_schema_defaults
-from ocf_server.codec.decoding import DecodeError, decode
+from ocf_server.api.status_errors import bad_request, forbidden, no_kind_match, no_such_resource, not_found
+from ocf_server.apiextensions import (
+    decoded_metadata,
+    defined_kind,
+    established,
+    is_terminating,
+    prune,
+    set_schema_defaults,
+)
+from ocf_server.codec.decoding import decode
 from ocf_server.managedfields.field_manager import ConversionError
 from ocf_server.managedfields.typed import type_problems
 from ocf_server.registry.conversion import convert
@@ -489,11 +496,10 @@ def decoded(
     if not resource.custom:
         return decode(manifest, resource.type, live)
     out: dict[str, Any] = decoded_numbers(manifest)
-    metadata = out.get("metadata")
-    if not isinstance(metadata, dict | None):
-        raise DecodeError(f"json: cannot unmarshal {go_shape(metadata)} into Go value of type v1.ObjectMeta")
-    out["metadata"] = decode({} if metadata is None else metadata, struct("meta.v1.ObjectMeta"))
+    out["metadata"] = decoded_metadata(out.get("metadata"))
     if resource.schema is None:
         return out
-    defaulted: Manifest = set_schema_defaults(prune(out, resource.schema), resource.schema, drop_nulls=drop_nulls)
+    # The result of an apply is not decoded again, so its validation reports what is wrong with embedded objects.
+    pruned = prune(out, resource.schema, sent=drop_nulls)
+    defaulted: Manifest = set_schema_defaults(pruned, resource.schema, drop_nulls=drop_nulls)
     return defaulted

@@ -98,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="record answers of a real API server to sequences of requests")
     parser.add_argument("name", choices=SETS)
     given = parser.parse_args()
-    module = importlib.import_module(f"scripts.{SETS[given.name]}")
+    module = importlib.import_module(f"scripts.record.{SETS[given.name]}")
     with ControlPlane() as plane, ExitStack() as stack:
         config: Json = {}
         if hasattr(module, "serving"):
