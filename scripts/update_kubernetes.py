@@ -16,6 +16,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `sequences`: admission policies, expressions, statuses, and versions of custom kinds,
   `tests/ocf_server/sequences/recorded`
 * `schemas`: pruning, defaulting and validation by drawn schemas, `tests/ocf_server/apiextensions/recorded`
+* `types`: types of drawn expressions, `tests/ocf_server/cel/recorded`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/ocf_server/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
@@ -193,6 +194,11 @@ def schemas(_: Servers) -> None:
     script("record.structural")
 
 
+def types(_: Servers) -> None:
+    """Record the types of expressions."""
+    script("record.expression_types")
+
+
 def validation(_: Servers) -> None:
     """Record verdicts on objects of built-in kinds, on an API server with the embedded one's range of cluster IPs."""
     script("record.validation")
@@ -231,6 +237,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
         http,
         sequences,
         schemas,
+        types,
         corpus,
         validation,
         decisions,

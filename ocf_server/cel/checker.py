@@ -7,17 +7,17 @@ Literal arguments are checked, too, before an expression is evaluated.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Any, Final
 
 from ocf_server.cel.aggregates import list_run, map_run, struct_run
+from ocf_server.cel.assignability import Bindings
 from ocf_server.cel.format_function import format_problems
 from ocf_server.cel.functions import FUNCTIONS, MUTATION_FUNCTIONS, pattern
 from ocf_server.cel.issues import Issues, MacroError
 from ocf_server.cel.literals import RuleSyntaxError
 from ocf_server.cel.macros import MACROS
 from ocf_server.cel.optional_values import Maybe, first_present, selected
-from ocf_server.cel.overloads import Function, chosen, equivalent, fitting, joined
+from ocf_server.cel.overloads import Function, chosen, fitting, overload
 from ocf_server.cel.patch_types import field_kind, struct_kind
 from ocf_server.cel.runtime import Checked, Frame, Run, all_of, any_of, either
 from ocf_server.cel.syntax_tree import (
@@ -38,6 +38,7 @@ from ocf_server.cel.types import (
     CIDR,
     DOUBLE,
     DURATION,
+    ERROR,
     INT,
     IP,
     NULL,
@@ -45,7 +46,6 @@ from ocf_server.cel.types import (
     TIMESTAMP,
     TYPE,
     UINT,
-    UNRESOLVED,
     CelType,
     list_of,
     map_of,
@@ -74,7 +74,7 @@ def _check_literals(issues: Issues, functions: Sequence[Function], node: Call, n
         functions: The overloads of the function that accept the types of the arguments.
         name: The name of the function, with its prefix.
     """
-    if name in _CONVERSIONS and isinstance(node.arguments[0], Literal):
+    if name in _CONVERSIONS and isinstance(node.arguments[0], Literal) and node.arguments[0].value is not None:
         try:
             functions[0].run(node.arguments[0].value)
         except EvaluationError as error:
@@ -111,6 +111,7 @@ _TYPES: Final = {
     )
 } | {run_time_name(kind.name): kind for kind in (NULL, TIMESTAMP, DURATION)}
 _BRANCHES: Final = ("or", "orValue")
+_CONDITIONAL: Final = (overload("_?_:_: bool, A, A -> A", lambda *_: None),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ class Checker:
         kinds: Types of the checked expressions, by the identity of their nodes; the checker adds to them.
         mutates: Whether the expression is a mutation, which can use object literals.
         mixed: Whether lists and maps may have items of different types, as in the arguments of `format`.
+        bindings: The types of the type variables; the checker adds to them.
+        literals: The items of list literals, and the keys and values of map literals; the checker adds to them.
     """
 
     variables: Mapping[str, CelType]
@@ -132,6 +135,8 @@ class Checker:
     kinds: dict[int, CelType] = field(default_factory=dict)
     mutates: bool = False
     mixed: bool = False
+    bindings: Bindings = field(default_factory=Bindings)
+    literals: list[Sequence[tuple[Node, CelType]]] = field(default_factory=list)
 
     @property
     def functions(self) -> Mapping[str, Sequence[Function]]:
@@ -146,11 +151,27 @@ class Checker:
         """Record a type error."""
         self.issues.types.append(RuleSyntaxError(text, at))
 
+    def accepts(self, kind: CelType, wanted: CelType) -> bool:
+        """Return whether a value of a type can be used where another one is wanted."""
+        return self.bindings.assign([kind], [wanted])
+
+    def check_all(self, node: Node) -> Checked:
+        """Check a whole expression and compile it; raise what `check` raises."""
+        checked = self.check(node)
+        for items in self.literals:
+            first, *others = ((each, self.bindings.resolved(kind, final=True)) for each, kind in items)
+            for each, kind in others:
+                if kind != first[1]:
+                    problem = f"expected type '{first[1]}' but found '{kind}'"
+                    self.issues.literals.append(RuleSyntaxError(problem, each.at))
+                    break
+        return Checked(self.bindings.resolved(checked.kind, final=True), checked.run)
+
     def check(self, node: Node) -> Checked:
         """Check the types of an expression and compile it.
 
         Returns:
-            The compiled expression, with the type of its value; `dyn` if `issues` has type errors of it.
+            The compiled expression, with the type of its value.
 
         Raises:
             MacroError: If the arguments of a macro are invalid.
@@ -162,9 +183,9 @@ class Checker:
             raise
         except RuleSyntaxError as error:
             self.issues.types.append(error)
-            checked = Checked(ANY, lambda _: None)
-        self.kinds[id(node)] = checked.kind
-        return checked
+            checked = Checked(ERROR, lambda _: None)
+        kind = self.kinds[id(node)] = self.bindings.resolved(checked.kind)
+        return checked if kind is checked.kind else Checked(kind, checked.run)
 
     def _checked(self, node: Node) -> Checked:
         match node:
@@ -210,11 +231,14 @@ class Checker:
         Raises:
             RuleSyntaxError: If the type does not have the field.
         """
-        if kind == ANY:
-            return node.name, ANY
+        if kind.is_open:
+            self.accepts(ANY, kind)
+            return node.name, ERROR if kind == ERROR else ANY
         if kind.name == "map":
             return node.name, kind.of[1]
         if kind.fields is None:
+            if kind.is_object:
+                raise RuleSyntaxError(f"unexpected failed resolution of '{kind}'", node.at)
             raise RuleSyntaxError(f"type '{kind}' does not support field selection", node.at)
         if self.mutates and struct_kind(kind.name):
             return node.name, field_kind(kind, node.name) or ANY
@@ -265,7 +289,7 @@ class Checker:
         fields = [(each.name, self._part(each.value, optional=each.optional), each.optional) for each in node.fields]
         for (name, checked, _), each in zip(fields, node.fields, strict=True):
             wanted = field_kind(kind, name)
-            if wanted is None or joined(wanted, checked.kind) is None:
+            if wanted is None or not self.accepts(wanted, checked.kind):
                 shown = f"'{wanted or ''}' but provided type is '{checked.kind}'"
                 self.report(f"expected type of field '{name}' is {shown}", each.at)
         return Checked(
@@ -281,7 +305,7 @@ class Checker:
             self.check(each.value)
             problem = f"unexpected failed resolution of '{node.name}'" if variable else f"undefined field '{each.name}'"
             self.report(problem, each.at)
-        return Checked(ANY, lambda _: None)
+        return Checked(ERROR, lambda _: None)
 
     def _part(self, node: Node, *, optional: bool) -> Checked:
         """Check a part of a literal; the type of an optional one is that of its value."""
@@ -289,18 +313,20 @@ class Checker:
         if not optional:
             return checked
         kind, is_optional = unwrapped(checked.kind)
-        if not is_optional and kind != ANY:
+        if not is_optional and not kind.is_open:
             self.report(f"expected type '{optional_of(kind)}' but found '{kind}'", node.at)
         return Checked(kind, checked.run)
 
     def _common(self, kinds: Sequence[CelType], nodes: Sequence[Node]) -> CelType:
         """Return the common type of the items of a list literal, or of the keys or values of a map literal."""
-        for other, node in zip(kinds[1:], nodes[1:], strict=True):
-            if not self.mixed and not equivalent(kinds[0], other):
-                problem = f"expected type '{kinds[0]}' but found '{other}'"
-                self.issues.literals.append(RuleSyntaxError(problem, node.at))
-                break
-        return reduce(lambda left, right: joined(left, right) or ANY, kinds, UNRESOLVED)
+        if not kinds:
+            return self.bindings.fresh()
+        if not self.mixed:
+            self.literals.append(list(zip(nodes, kinds, strict=True)))
+        common = kinds[0]
+        for kind in kinds[1:]:
+            common = self.bindings.joined(common, kind) or ANY
+        return common
 
     def _call(self, node: Call) -> Checked:
         if macro := MACROS.get((node.name, node.target is not None, len(node.arguments))):
@@ -327,17 +353,22 @@ class Checker:
         checked = self.check(node)
         return Checked(type_of(checked.kind), lambda frame: TypeName(run_time_name(kind_name(checked.run(frame)))))
 
+    def _kind_of(self, node: Node) -> CelType:
+        """Return what is known of the type of an expression that was checked."""
+        return self.bindings.resolved(self.kinds[id(node)])
+
     def _special(self, node: Call, name: str, checked: list[Checked]) -> Checked | None:
         """Check the operators that do not evaluate all operands; return None for any other call."""
         runs = [each.run for each in checked]
         kinds = [each.kind for each in checked]
         if name in ("_&&_", "_||_"):
-            for found, part in zip(kinds, node.arguments, strict=True):
-                if found not in (BOOL, ANY):
-                    self.report(f"expected type 'bool' but found '{found}'", part.at)
-            return Checked(BOOL, all_of(runs) if name == "_&&_" else any_of(runs))
-        if name == "_?_:_" and kinds[0] in (BOOL, ANY) and (kind := joined(*kinds[1:])):
-            return Checked(kind, either(*runs))
+            wrong = [index for index, kind in enumerate(kinds) if not self.accepts(kind, BOOL)]
+            for index in wrong:
+                self.report(f"expected type 'bool' but found '{kinds[index]}'", node.arguments[index].at)
+            return Checked(ERROR if wrong else BOOL, all_of(runs) if name == "_&&_" else any_of(runs))
+        if name == "_?_:_":
+            fits, kind = fitting(_CONDITIONAL, kinds, self.bindings)
+            return Checked(kind, either(*runs)) if fits else None
         return None
 
     def _function(self, node: Call, name: str, checked: list[Checked]) -> Checked:
@@ -346,8 +377,9 @@ class Checker:
         if known is None and name not in ("_?_:_", "type"):
             raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
         member = node.target is not None and name == node.name
-        found, kind = fitting([each for each in known or () if each.member is member], kinds)
+        found, kind = fitting([each for each in known or () if each.member is member], kinds, self.bindings)
         if not found:
+            kinds = [self.bindings.resolved(kind, final=True) for kind in kinds]
             raise RuleSyntaxError(
                 f"found no matching overload for '{name}' applied to '{_applied(kinds, member)}'", node.at
             )
@@ -355,11 +387,11 @@ class Checker:
         if name == "format" and isinstance(node.target, Literal) and isinstance(node.arguments[0], Listing):
             items = [item.node for item in node.arguments[0].items]
             text = str(node.target.value)
-            self.issues.literals.extend(format_problems(text, items, lambda each: self.kinds[id(each)], node.at))
+            self.issues.literals.extend(format_problems(text, items, self._kind_of, node.at))
         runs = [each.run for each in checked]
         if name in _BRANCHES and member:
             return Checked(kind, first_present(*runs, unwrap=name == "orValue"))
-        return Checked(kind, _called(found, runs, known=ANY not in kinds))
+        return Checked(kind, _called(found, runs, known=not any(each.is_open for each in kinds)))
 
 
 def _applied(kinds: Sequence[CelType], member: bool) -> str:  # noqa: FBT001

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
+from ocf_server.cel.assignability import Bindings
 from ocf_server.cel.issues import MacroError
 from ocf_server.cel.literals import RuleSyntaxError
 from ocf_server.cel.runtime import Checked, Frame, Run, first_answer, require_bool
@@ -31,6 +32,15 @@ class ExpressionChecker(Protocol):
 
     def field(self, kind: CelType, node: Selection) -> tuple[str, CelType]:
         """Return a field of a type: its name in manifests, and its type."""
+        ...
+
+    @property
+    def bindings(self) -> Bindings:
+        """The types of the type variables."""
+        ...
+
+    def accepts(self, kind: CelType, wanted: CelType) -> bool:
+        """Return whether a value of a type can be used where another one is wanted."""
         ...
 
     def within(self, name: str, kind: CelType) -> "ExpressionChecker":
@@ -67,14 +77,14 @@ class Loop:
     rest: tuple[Node, ...]
 
     @classmethod
-    def of(cls, checker: ExpressionChecker, call: Call, variables: int) -> "Loop":
-        """Check the variables and the target of a macro."""
+    def of(cls, checker: ExpressionChecker, call: Call, variables: int, at: int | None = None) -> "Loop":
+        """Check the variables and the target of a macro; `at` is where it reports a target without items."""
         names = _variables(call.arguments[:variables])
         target = call.target
         if target is None:  # pragma: no cover  # the keys of MACROS exclude it
             raise MacroError("Syntax error: a macro needs something it goes over", call.at)
         span = checker.check(target)
-        kinds = _kinds(checker, span.kind, target, variables)
+        kinds = _kinds(checker, span.kind, target.at if at is None else at, variables)
         inside = checker
         for name, kind in zip(names, kinds, strict=True):
             inside = inside.within(name, kind)
@@ -117,22 +127,24 @@ def _variables(nodes: Sequence[Node]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _kinds(checker: ExpressionChecker, kind: CelType, target: Node, variables: int) -> tuple[CelType, ...]:
+def _kinds(checker: ExpressionChecker, kind: CelType, at: int, variables: int) -> tuple[CelType, ...]:
     match kind.name:
         case "list":
             both = (INT, kind.of[0])
             return both if variables > 1 else both[1:]
         case "map":
             return kind.of[:variables]
-        case _ if kind != ANY:
+        case _ if kind.is_open:
+            checker.accepts(ANY, kind)
+        case _:
             text = f"expression of type '{kind}' cannot be range of a comprehension (must be list, map, or dynamic)"
-            checker.report(text, target.at)
+            checker.report(text, at)
     return (ANY,) * variables
 
 
 def _condition(checker: ExpressionChecker, node: Node) -> Run:
     checked = checker.check(node)
-    if checked.kind not in (BOOL, ANY):
+    if not checker.accepts(checked.kind, BOOL):
         raise RuleSyntaxError(f"expected type 'bool' but found '{checked.kind}'", node.at)
     return checked.run
 
@@ -143,8 +155,9 @@ def _choice(checker: ExpressionChecker, node: Node, call: Call, made: CelType) -
     Its operands are the new result and the previous one, both of type `made`.
     """
     checked = checker.check(node)
-    if checked.kind not in (BOOL, ANY):
-        text = f"found no matching overload for '_?_:_' applied to '({checked.kind}, {made}, {made})'"
+    if not checker.accepts(checked.kind, BOOL):
+        condition, result = (checker.bindings.resolved(kind, final=True) for kind in (checked.kind, made))
+        text = f"found no matching overload for '_?_:_' applied to '({condition}, {result}, {result})'"
         raise RuleSyntaxError(text, call.at)
     return checked.run
 
@@ -226,7 +239,7 @@ def _transform_map(checker: ExpressionChecker, call: Call) -> Checked:
 def _transform_entries(checker: ExpressionChecker, call: Call) -> Checked:
     loop = Loop.of(checker, call, 2)
     made = loop.inside.check(loop.rest[-1])
-    if made.kind.name not in ("map", ANY.name):
+    if made.kind.name != "map" and not made.kind.is_open:
         text = f"found no matching overload for 'cel.@mapInsert' applied to '({map_of(ANY, ANY)}, {made.kind})'"
         raise RuleSyntaxError(text, call.at)
     each = _selected(loop, call, made.kind)

@@ -172,6 +172,7 @@ CONVERSIONS: Final[tuple[Function, ...]] = (
     overload("int: double -> int", _truncated),
     overload("int: string -> int", _integer),
     overload("int: timestamp -> int", lambda at: math.floor(at.timestamp())),
+    overload("int: duration -> int", lambda length: length // timedelta(microseconds=1) * 1000),
     overload("int: uint -> int", lambda value: whole(int(value))),
     overload("uint: uint -> uint", lambda value: value),
     overload("uint: int -> uint", natural),

@@ -59,7 +59,7 @@ def checked_expression(text: str, variables: Mapping[str, CelType], *, mutates: 
     """
     checker = Checker(variables, mutates=mutates)
     try:
-        checked = checker.check(parse(text))
+        checked = checker.check_all(parse(text))
     except ImportError:
         raise missing_library() from None
     except RuleSyntaxError as error:

@@ -13,7 +13,7 @@ from ocf.objects.go_strings import go_quoted
 from ocf_server.cel.conversions import shown
 from ocf_server.cel.literals import RuleSyntaxError
 from ocf_server.cel.syntax_tree import Entries, Listing, Node
-from ocf_server.cel.types import ANY, CelType, run_time_name
+from ocf_server.cel.types import CelType, run_time_name
 from ocf_server.cel.values import EvaluationError, TypeName, kind_name
 
 __all__ = ["format_problems", "formatted"]
@@ -152,7 +152,7 @@ def format_problems(
 def _unsuitable(node: Node, clause: str, kind_of: Callable[[Node], CelType]) -> Node | None:
     """Return the expression in an argument that a clause does not accept."""
     kind = kind_of(node)
-    if kind != ANY and kind.name not in _TAKEN[clause.lower()][1]:
+    if not kind.is_open and kind.name not in _TAKEN[clause.lower()][1]:
         return node
     below: list[Node] = []
     if clause == "s" and isinstance(node, Listing):

@@ -12,10 +12,9 @@ from ocf_server.cel.functions import SORTED_KINDS, sorted_by
 from ocf_server.cel.issues import MacroError
 from ocf_server.cel.literals import RuleSyntaxError
 from ocf_server.cel.optional_values import Maybe
-from ocf_server.cel.overloads import joined
 from ocf_server.cel.runtime import Checked, Frame
-from ocf_server.cel.syntax_tree import Call, Identifier, Literal, Selection
-from ocf_server.cel.types import ANY, BOOL, OPTIONAL, list_of, optional_of, unwrapped
+from ocf_server.cel.syntax_tree import Call, Entries, Identifier, Literal, Selection
+from ocf_server.cel.types import ANY, BOOL, ERROR, CelType, optional_of, unwrapped
 from ocf_server.cel.values import EvaluationError
 
 __all__ = ["MACROS"]
@@ -37,15 +36,18 @@ def _has(checker: ExpressionChecker, call: Call) -> Checked:
 
 
 def _sort_by(checker: ExpressionChecker, call: Call) -> Checked:
-    if isinstance(call.target, Literal):
+    if isinstance(call.target, Literal | Entries):
         text = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         raise MacroError(text, call.target.at)
     if not isinstance(call.arguments[0], Identifier):
         raise MacroError("argument is not an identifier", call.arguments[0].at)
-    loop = Loop.of(checker, call, 1)
-    key = loop.inside.check(loop.rest[0])
-    if key.kind != ANY and key.kind.name not in SORTED_KINDS:
-        applied = f"{loop.span.kind}.({list_of(key.kind)})"
+    loop = Loop.of(checker, call, 1, call.at)
+    key, target = loop.inside.check(loop.rest[0]), loop.span.kind
+    is_list = target.name == "list" or target.is_open
+    if not is_list or not any(checker.accepts(key.kind, CelType(kind)) for kind in SORTED_KINDS):
+        # What is not a list has no items.
+        shown = checker.bindings.resolved(key.kind, final=True) if is_list or target.name == "map" else ERROR
+        applied = f"{checker.bindings.resolved(target, final=True)}.(list({shown}))"
         raise RuleSyntaxError(f"found no matching overload for '@sortByAssociatedKeys' applied to '{applied}'", call.at)
 
     def run(frame: Frame) -> list[Any]:
@@ -54,6 +56,26 @@ def _sort_by(checker: ExpressionChecker, call: Call) -> Checked:
         return sorted_by([value for value, _ in pairs], [each for _, each in pairs])
 
     return Checked(loop.span.kind, run)
+
+
+def _content(checker: ExpressionChecker, kind: CelType, call: Call) -> CelType:
+    """Return the type of the value of an optional value; report if the type is that of something else."""
+    if not checker.accepts(kind, optional_of(ANY)):
+        for name in ("hasValue", "value"):
+            checker.report(f"found no matching overload for '{name}' applied to '{kind}.()'", call.at)
+        return ERROR
+    content, is_optional = unwrapped(kind)
+    return content if is_optional else ANY
+
+
+def _flattened(checker: ExpressionChecker, made: CelType, inside: CelType, call: Call) -> CelType:
+    """Return the type of the result of `optFlatMap`, which may also be an optional value without a value."""
+    gives = checker.bindings.joined(optional_of(checker.bindings.fresh()), made)
+    if gives is None:
+        shown = checker.bindings.resolved(made, final=True)
+        applied = f"({ERROR if inside == ERROR else BOOL}, {shown}, {optional_of(ANY)})"
+        raise RuleSyntaxError(f"found no matching overload for '_?_:_' applied to '{applied}'", call.at)
+    return gives
 
 
 def _with_value(*, flat: bool) -> Macro:
@@ -66,16 +88,9 @@ def _with_value(*, flat: bool) -> Macro:
         if call.target is None:  # pragma: no cover  # the keys of MACROS exclude it
             raise MacroError("Syntax error: a macro needs a target", call.at)
         target = checker.check(call.target)
-        kind = unwrapped(target.kind)[0]
-        if target.kind.name not in (OPTIONAL, ANY.name):
-            for name in ("hasValue", "value"):
-                checker.report(f"found no matching overload for '{name}' applied to '{target.kind}.()'", call.at)
-            kind = ANY
-        made = checker.within(variable.name, kind).check(body)
-        gives = joined(made.kind, optional_of(ANY)) if flat else optional_of(made.kind)
-        if gives is None:
-            applied = f"({BOOL}, {made.kind}, {optional_of(ANY)})"
-            raise RuleSyntaxError(f"found no matching overload for '_?_:_' applied to '{applied}'", call.at)
+        inside = _content(checker, target.kind, call)
+        made = checker.within(variable.name, inside).check(body)
+        gives = _flattened(checker, made.kind, inside, call) if flat else optional_of(made.kind)
 
         def run(frame: Frame) -> Any:
             found = target.run(frame)
@@ -86,7 +101,7 @@ def _with_value(*, flat: bool) -> Macro:
             value = made.run(frame.within(**{variable.name: found.value()}))
             return value if flat else Maybe(value)
 
-        return Checked(made.kind if flat and made.kind != ANY else gives, run)
+        return Checked(gives, run)
 
     return macro
 

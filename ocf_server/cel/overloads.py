@@ -4,10 +4,11 @@ Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#overloadin
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ocf_server.cel.assignability import Bindings
 from ocf_server.cel.types import (
     ANY,
     AUTHORIZER_TYPES,
@@ -26,7 +27,6 @@ from ocf_server.cel.types import (
     TIMESTAMP,
     TYPE,
     UINT,
-    UNRESOLVED,
     URL,
     CelType,
     list_of,
@@ -36,7 +36,7 @@ from ocf_server.cel.types import (
 )
 from ocf_server.cel.values import EvaluationError, kind_name
 
-__all__ = ["Function", "chosen", "equivalent", "fitting", "joined", "overload"]
+__all__ = ["Function", "chosen", "fitting", "overload"]
 
 _WORDS: Final = {
     "any": ANY,
@@ -111,77 +111,29 @@ def _kind(text: str) -> CelType:
     return _WORDS[text]
 
 
-def _may_be_null(kind: CelType) -> bool:
-    return kind.fields is not None or kind in (TIMESTAMP, DURATION, NULL)
-
-
-def joined(left: CelType, right: CelType) -> CelType | None:
-    """Return the common type of two types; None if there is no such type."""
-    for one, other in ((left, right), (right, left)):
-        if one.unresolved or (one == NULL and _may_be_null(other)):
-            return other
-    if ANY in (left, right):
-        return ANY
-    if left.name == right.name == TYPE.name:
-        return TYPE
-    if left.name != right.name or len(left.of) != len(right.of):
-        return None
-    below = [joined(*pair) for pair in zip(left.of, right.of, strict=True)]
-    if any(kind is None for kind in below):
-        return None
-    return CelType(left.name, tuple(kind for kind in below if kind), left.fields) if below else left
-
-
-def equivalent(left: CelType, right: CelType) -> bool:
-    """Return whether two types are the same, with parameters that are the same or not known."""
-    if left.name != right.name or len(left.of) != len(right.of):
-        return False
-    return all(ANY in pair or equivalent(*pair) for pair in zip(left.of, right.of, strict=True))
-
-
-def _fits(wanted: CelType, given: CelType, bound: dict[str, CelType]) -> bool:
-    if wanted.free:
-        known = bound.get(wanted.name, given)
-        both = joined(known, given)
-        if both is not None:
-            bound[wanted.name] = both
-        return both is not None
-    if ANY in (wanted, given):
-        return True
-    if wanted.of and wanted.name == given.name:
-        return all(_fits(*pair, bound) for pair in zip(wanted.of, given.of, strict=True))
-    return joined(wanted, given) is not None
-
-
-def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:
-    if kind.free:
-        return bound.get(kind.name, UNRESOLVED)
-    return CelType(kind.name, tuple(_filled(below, bound) for below in kind.of), kind.fields) if kind.of else kind
-
-
-def fitting(functions: Sequence[Function], given: Sequence[CelType]) -> tuple[list[Function], CelType]:
+def fitting(
+    functions: Sequence[Function], given: Sequence[CelType], bindings: Bindings
+) -> tuple[list[Function], CelType]:
     """Return the overloads that accept arguments of some types.
+
+    Args:
+        bindings: The types of type variables; those of the arguments are added to it.
 
     Returns:
         The matching overloads, and the type of their results: `dyn` if the types differ.
     """
     found: list[Function] = []
-    gives: list[CelType] = []
-    for function, bound in _bound(functions, given):
-        found.append(function)
-        gives.append(_filled(function.gives, bound))
-    return found, gives[0] if gives and all(kind == gives[0] for kind in gives) else ANY
-
-
-def _bound(functions: Sequence[Function], given: Sequence[CelType]) -> Iterator[tuple[Function, dict[str, CelType]]]:
+    gives: CelType | None = None
     for function in functions:
-        bound: dict[str, CelType] = {}
-        if function.dynamic and ANY not in given:
+        if function.dynamic and not any(bindings.resolved(kind).is_open for kind in given):
             continue
-        if len(function.takes) == len(given) and all(
-            _fits(wanted, kind, bound) for wanted, kind in zip(function.takes, given, strict=True)
-        ):
-            yield function, bound
+        result, *takes = bindings.instantiated([function.gives, *function.takes])
+        if not bindings.assign(given, takes):
+            continue
+        found.append(function)
+        kind = bindings.resolved(result)
+        gives = kind if gives is None or gives == kind else ANY
+    return found, gives or ANY
 
 
 def chosen(functions: Sequence[Function], values: Sequence[Any]) -> Function:

@@ -18,6 +18,7 @@ __all__ = [
     "CIDR",
     "DOUBLE",
     "DURATION",
+    "ERROR",
     "FORMAT",
     "INT",
     "IP",
@@ -30,7 +31,6 @@ __all__ = [
     "TIMESTAMP",
     "TYPE",
     "UINT",
-    "UNRESOLVED",
     "URL",
     "CelType",
     "escaped",
@@ -55,15 +55,23 @@ class CelType:
     Args:
         of: Type parameters: the items of a list; the keys and values of a map.
         fields: Fields of an object by their names in CEL, each with its name in manifests and its type.
-        free: Whether it is a type variable in the signature of a function.
-        unresolved: Whether it is that of the items of an empty list, or the like, which any type resolves.
+        free: Whether it is a type variable.
     """
 
     name: str
     of: tuple["CelType", ...] = ()
     fields: Mapping[str, tuple[str, "CelType"]] | None = field(default=None, compare=False, hash=False)
     free: bool = False
-    unresolved: bool = field(default=False, compare=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any use of a value of the type is valid: it is `dyn`, a type variable, or that of an error."""
+        return self.free or self.name in {ANY.name, ERROR.name}
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is the type of an object, or one that Kubernetes declares as such."""
+        return self.fields is not None or self.name.startswith("kubernetes.")
 
     def __str__(self) -> str:
         if self.name == "type" and not self.of:
@@ -72,7 +80,8 @@ class CelType:
 
 
 ANY: Final = CelType("dyn")
-UNRESOLVED: Final = CelType("dyn", unresolved=True)
+ERROR: Final = CelType("!error!")
+"""Type of an expression with a type error, which is assignable to any other, so that only the first one is reported."""
 BOOL: Final = CelType("bool")
 BYTES: Final = CelType("bytes")
 CIDR: Final = CelType("net.CIDR")
