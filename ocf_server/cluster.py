@@ -32,7 +32,7 @@ from ocf_server.api.requests import attributes_of, received, request_for_key, re
 from ocf_server.api.status_errors import method_not_allowed
 from ocf_server.api.users import ADMINISTRATOR, impersonated
 from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient
-from ocf_server.api.write_options import FieldValidation, WriteOptions, require_manager
+from ocf_server.api.write_options import FieldValidation, WarningLog, WriteOptions, require_manager
 from ocf_server.apiextensions import custom_resource
 from ocf_server.controllers.crd_names import NamesAcceptedController
 from ocf_server.controllers.garbage_collector import GarbageCollector
@@ -130,7 +130,7 @@ class EmbeddedCluster:
         self.admission: Final = admission or HttpAdmissionClient()
         """The client that calls webhooks."""
         self._call_webhooks_of(self._registry)
-        self._checks = WriteOptions()
+        self._checks = WriteOptions(warn=WarningLog())
         self._names_controller = NamesAcceptedController(self._registry)
         self._bookmark_every = bookmark_every
         self._collects = collect

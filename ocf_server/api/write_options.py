@@ -1,5 +1,6 @@
 """Options of write requests."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,9 +13,10 @@ from ocf.objects.field_errors import invalid as invalid_value
 from ocf_server.api.status_errors import invalid
 from ocf_server.api.users import ADMINISTRATOR, User
 
-__all__ = ["FieldValidation", "WriteOptions", "default_manager", "require_manager"]
+__all__ = ["FieldValidation", "WarningLog", "WriteOptions", "default_manager", "require_manager"]
 
 _LONGEST_MANAGER: Final = 128
+_log: Final = logging.getLogger(__name__)
 
 
 class FieldValidation(StrEnum):
@@ -53,6 +55,25 @@ class WriteOptions:
     duplicates: tuple[str, ...] = ()
     warn: Callable[[str], None] = _discard_warning
     user: User = ADMINISTRATOR
+
+
+_MAX_TEXTS: Final = 1000
+"""Texts of warnings that a cluster remembers; some contain names of objects."""
+
+
+class WarningLog:
+    """Logs the warnings of a cluster without HTTP, as a client logs those of responses: each text once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+
+    def __call__(self, text: str) -> None:
+        """Log a warning."""
+        if text not in self._texts:
+            if len(self._texts) >= _MAX_TEXTS:
+                del self._texts[next(iter(self._texts))]
+            self._texts[text] = None
+            _log.warning("the embedded API server warns: %s", text)
 
 
 def require_manager(field_manager: str, options: str, *, is_apply: bool = False) -> None:

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: custom kinds, their schemas, and pruning, defaulting and validation by a schema."""
 
 from ocf_server.apiextensions.crd_status import is_terminating
-from ocf_server.apiextensions.crd_validation import definition_problems
+from ocf_server.apiextensions.crd_validation import definition_problems, format_warnings
 from ocf_server.apiextensions.defaulting import set_schema_defaults
 from ocf_server.apiextensions.embedded_objects import decoded_metadata
 from ocf_server.apiextensions.object_validation import SchemaViolation, schema_faults
@@ -20,6 +20,7 @@ __all__ = [
     "definition_of",
     "definition_problems",
     "established",
+    "format_warnings",
     "is_terminating",
     "prune",
     "schema_faults",

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.objects.go_strings import go_quoted
 from ocf.objects.name_validation import api_group, dns_1035_label, kind_name
 from ocf_server.api.cel_usage import has_rules
 from ocf_server.api.status_errors import go_json
 from ocf_server.apiextensions.crd_status import is_established
+from ocf_server.apiextensions.formats import is_supported
 from ocf_server.apiextensions.structural_schema import schema_problems
 
-__all__ = ["definition_problems"]
+__all__ = ["definition_problems", "format_warnings"]
 
 _Spec = Mapping[str, Any]
 
@@ -286,3 +288,35 @@ def _immutable_problems(spec: _Spec, live: Manifest) -> Iterator[FieldProblem]:
     ):
         if new != before:
             yield _invalid(path, new, "field is immutable")
+
+
+def format_warnings(definition: Manifest, live: Manifest | None) -> Iterator[str]:
+    """Yield the warnings about formats that the API server does not validate, if the live definition lacks them.
+
+    Example:
+        >>> schema = {"openAPIV3Schema": {"properties": {"at": {"type": "string", "format": "moment"}}}}
+        >>> print(*format_warnings({"spec": {"versions": [{"schema": schema}]}}, None))
+        unrecognized format "moment"
+    """
+    known = set() if live is None else {*_unknown_formats(live)}
+    yield from (f"unrecognized format {go_quoted(name)}" for name in _unknown_formats(definition) if name not in known)
+
+
+def _unknown_formats(definition: Manifest) -> Iterator[str]:
+    for version in definition["spec"].get("versions") or ():
+        if schema := _schema(version):
+            yield from _formats(schema)
+
+
+def _formats(schema: Mapping[str, Any]) -> Iterator[str]:
+    name = schema.get("format")
+    if name and not is_supported(name, schema.get("type") or ""):
+        yield name
+    below = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    below += [
+        schema.get("not"),
+        *(each for junctor in ("allOf", "anyOf", "oneOf") for each in schema.get(junctor) or ()),
+    ]
+    for each in below:
+        if isinstance(each, dict):
+            yield from _formats(each)

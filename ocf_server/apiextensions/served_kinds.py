@@ -1,5 +1,6 @@
 """Served kinds of CustomResourceDefinitions."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -118,5 +119,22 @@ def _rules(schema: Mapping[str, Any]) -> "Rules | None":
 def _deprecation(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
     if not version.get("deprecated"):
         return ""
-    text = version.get("deprecationWarning")
-    return str(text) if text else f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    if text := version.get("deprecationWarning"):
+        return str(text)
+    group, kind = spec["group"], spec["names"]["kind"]
+    known = (other["name"] for other in spec["versions"] if other.get("served") and not other.get("deprecated"))
+    newer = [name for name in known if _priority(name) > _priority(version["name"])]
+    instead = f"; use {group}/{max(newer, key=_priority)} {kind}" if newer else ""
+    return f"{group}/{version['name']} {kind} is deprecated{instead}"
+
+
+_VERSION: Final = re.compile(r"v([1-9][0-9]*)((alpha|beta)([1-9][0-9]*))?")
+_STAGES: Final = {"alpha": 1, "beta": 2, None: 3}
+
+
+def _priority(version: str) -> tuple[int, int, int, tuple[int, ...]]:
+    """Return what orders versions, as Kubernetes does: v10, v2, v1, v11beta2, v10beta3, v3alpha1, others by name."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (0, 0, 0, tuple(-ord(char) for char in version))
+    return (_STAGES[found[3]], int(found[1]), int(found[4] or 0), ())

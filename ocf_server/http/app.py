@@ -148,7 +148,7 @@ class _RequestHandler:
             return _response(await self._handle_control(request, path.removeprefix(CONTROL), self._control))
         target = parse_path(path)
         user = admitted_user(self._backend.registry, request, target)
-        with self._backend.requested_by(user):
+        with self._backend.requested_by(user, warnings.append):
             return await self._answer(request, target, user, warnings)
 
     async def _answer(

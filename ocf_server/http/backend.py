@@ -68,9 +68,9 @@ class Backend:
         self._is_wrapped = wrap is not None
         return self.wrapped
 
-    def requested_by(self, user: User) -> AbstractContextManager[None]:
-        """Make the requests inside of the block, which are authorized, those of a user."""
-        return self.cluster._checking_request(WriteOptions(user=user))  # noqa: SLF001 (as below)
+    def requested_by(self, user: User, warn: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Make the requests inside of the block, which are authorized, those of a user, whom warnings are sent to."""
+        return self.cluster._checking_request(WriteOptions(user=user, warn=warn))  # noqa: SLF001 (as below)
 
     def checking(
         self, validation: FieldValidation, warn: Callable[[str], None], duplicates: Iterable[str], user: User

@@ -33,7 +33,7 @@ from ocf_server.registry.strategy import (
     default_propagation,
     prepare_create,
     prepare_update,
-    update_warnings,
+    warnings_about,
 )
 from ocf_server.registry.validation import create_problems, update_problems
 
@@ -43,6 +43,11 @@ _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation")
 _PROTECTED_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
 _SERVICE: Final = ("", "Service")
+_JOB: Final = ("batch", "Job")
+_KEPT_PODS: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _NAME_ATTEMPTS: Final = 8
 """The API server's number of attempts to find an unused name for `generateName` (feature RetryGenerateName)."""
 _ORPHAN: Final = "orphan"
@@ -85,6 +90,8 @@ def create(
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
+    for warning in warnings_about(new, None, resource):
+        options.warn(warning)
     if named and registry.rbac is not None:
         namespace, name = place_of(new)
         registry.rbac.require(options.user, Attributes("create", resource.group, resource.plural, "", namespace, name))
@@ -227,7 +234,7 @@ def update(
     if problems:
         raise invalid(resource.group_kind, place[1], problems)
     new = _encoded(new, resource)
-    for warning in update_warnings(new, resource, options.subresource):
+    for warning in warnings_about(new, live, resource, options.subresource):
         options.warn(warning)
     if needs_admission:
         yield Review(Phase.VALIDATING, WriteOperation.UPDATE, resource, *place, new, live, options)
@@ -357,6 +364,8 @@ def delete(
         raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
     require_preconditions(resource, metadata, preconditions or Preconditions())
     review = Review(Phase.MUTATING, WriteOperation.DELETE, resource, *place_of(live), None, live, options)
+    if kind_of(resource) == _JOB and propagation is None:
+        options.warn(_KEPT_PODS)
     # Admission of deletes gets the old object only, and its answer changes nothing.
     yield review
     yield replace(review, phase=Phase.VALIDATING)

@@ -5,7 +5,7 @@ The functions follow the registry strategies of a real API server. Sources, in K
 `EnforceDataSourceBackwardsCompatibility` and `NormalizeDataSources` in `pkg/api/persistentvolumeclaim/util.go`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ocf.objects import Manifest
@@ -19,7 +19,6 @@ __all__ = [
     "PREPARE_CREATE",
     "PREPARE_STATUS",
     "PREPARE_UPDATE",
-    "STATUS_WARNINGS",
     "set_sources",
 ]
 
@@ -112,23 +111,6 @@ def _prepare_status(new: Manifest, live: Manifest) -> None:
             condition["observedGeneration"] = generation
 
 
-def _address_warnings(pod: Manifest) -> Iterator[str]:
-    """Yield the warnings of valid addresses that are not in the canonical form.
-
-    Args:
-        pod: A Pod with a valid status.
-    """
-    # Imported here, because the server starts without the validation of addresses.
-    from ocf_server.validation.addresses import parse_address
-
-    for name in ("podIPs", "hostIPs"):
-        for index, item in enumerate(pod.get("status", {}).get(name) or ()):
-            address = parse_address(item["ip"])
-            if address is not None and address.version == _IPV6 and str(address) != item["ip"]:
-                form = f'IPv6 address "{item["ip"]}" should be in RFC 5952 canonical format ("{address}")'
-                yield f"status.{name}[{index}].ip: {form}"
-
-
 _CLAIM: Final = ("", "PersistentVolumeClaim")
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 CERTIFICATE_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
@@ -174,10 +156,6 @@ PREPARE_UPDATE: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], No
 
 PREPARE_STATUS: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], None]]] = {("", "Pod"): _prepare_status}
 """What an update of the status adds to an object of a kind, from the new and the live object."""
-
-
-STATUS_WARNINGS: Final[Mapping[tuple[str, str], Callable[[Manifest], Iterator[str]]]] = {("", "Pod"): _address_warnings}
-"""Warnings of a valid update of the status."""
 
 
 FIXED_PARTS: Final[Mapping[tuple[str, str], Callable[[Manifest], dict[str, Any]]]] = {

@@ -13,6 +13,7 @@ from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.users import User
+from ocf_server.apiextensions import format_warnings
 from ocf_server.managedfields.fieldset import FieldSet
 from ocf_server.registry.disabled_fields import drop_disabled_fields
 from ocf_server.registry.kind_hooks import (
@@ -21,7 +22,6 @@ from ocf_server.registry.kind_hooks import (
     PREPARE_CREATE,
     PREPARE_STATUS,
     PREPARE_UPDATE,
-    STATUS_WARNINGS,
 )
 from ocf_server.registry.object_parts import part_of
 
@@ -32,10 +32,11 @@ __all__ = [
     "ignored_fields",
     "prepare_create",
     "prepare_update",
-    "update_warnings",
+    "warnings_about",
 ]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _GENERATION: Final = frozenset(
@@ -266,14 +267,26 @@ def _status_update(new: Manifest, live: Manifest, resource: ApiResource) -> Mani
     return kept
 
 
-def update_warnings(new: Manifest, resource: ApiResource, subresource: Subresource | None) -> Iterator[str]:
-    """Yield the warnings of a valid update.
+def warnings_about(
+    new: Manifest, live: Manifest | None, resource: ApiResource, subresource: Subresource | None = None
+) -> Iterator[str]:
+    """Yield the warnings about a valid create or update.
 
     Args:
+        live: The stored object; None for a new one.
         subresource: Subresource of the request; None for the object itself.
     """
-    if subresource is Subresource.STATUS and (warnings := STATUS_WARNINGS.get(_key(resource))):
-        yield from warnings(new)
+    # Imported here, because the server starts without the validation of kinds.
+    from ocf_server.validation.warnings import finalizer_warnings, status_warnings, warnings_of
+
+    if resource.custom:
+        yield from finalizer_warnings(new, live)
+    elif subresource is Subresource.STATUS:
+        yield from status_warnings(new, resource.group_kind)
+    elif subresource is None and _key(resource) == _DEFINITION:
+        yield from format_warnings(new, live)
+    elif subresource is None:
+        yield from warnings_of(new, live, resource.group_kind)
 
 
 def _copy(into: Manifest, source: Manifest, name: str) -> None:

@@ -14,8 +14,10 @@ __all__ = [
     "Address",
     "Network",
     "address_errors",
+    "address_warnings",
     "endpoint_errors",
     "network_errors",
+    "network_warnings",
     "parse_address",
     "parse_network",
 ]
@@ -103,6 +105,48 @@ def network_errors(text: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, text, "must not have an IPv4-mapped IPv6 address")
     elif parse_address(address) != network.network_address:
         yield invalid(path, text, "must not have bits set beyond the prefix length")
+
+
+def _is_mapped(address: str) -> bool:
+    return isinstance(parse_address(address), IPv4Address) and ":" in address
+
+
+def address_warnings(text: str, path: str) -> Iterator[str]:
+    """Yield the warnings about an IP address that is valid, but not in the canonical form.
+
+    Example:
+        >>> print(*address_warnings("010.0.0.1", "ip"))
+        ip: non-standard IP address "010.0.0.1" is invalid: use "10.0.0.1"
+    """
+    address = parse_address(text)
+    if address is None:
+        return
+    if _without_zeros(text) != text or _is_mapped(text):
+        yield f'{path}: non-standard IP address "{text}" is invalid: use "{address}"'
+    elif isinstance(address, IPv6Address) and str(address) != text:
+        yield f'{path}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{address}")'
+
+
+def network_warnings(text: str, path: str) -> Iterator[str]:
+    """Yield the warnings about a CIDR that is valid, but not in the canonical form.
+
+    Example:
+        >>> print(*network_warnings("10.0.0.1/8", "cidr"))
+        cidr: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)
+    """
+    network = parse_network(text)
+    start, _, length = text.partition("/")
+    address = parse_address(start)
+    if network is None or address is None:
+        return
+    is_ambiguous = address != network.network_address
+    if is_ambiguous:
+        single = f"{address}/{network.max_prefixlen}"
+        yield f'{path}: CIDR value "{text}" is ambiguous in this context (should be "{network}" or "{single}"?)'
+    if _without_zeros(start) != start or (length.startswith("0") and length != "0") or _is_mapped(start):
+        yield f'{path}: non-standard CIDR value "{text}" is invalid: use "{network}"'
+    elif not is_ambiguous and isinstance(network, IPv6Network) and str(network) != text:
+        yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{network}")'
 
 
 def endpoint_errors(text: str, path: str) -> Iterator[FieldError]:

@@ -34,6 +34,7 @@ SETS: Final = {
     "policies": "admission_cases.policies",
     "statuses": "status_cases",
     "versions": "version_cases",
+    "warnings": "warning_cases",
 }
 SECONDS_UNTIL_ENFORCED: Final = 6.0
 
