@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, is_typeddict
 from pydantic import BaseModel
 
 from ocf.autoscaling.algorithm import Settings
-from ocf.cluster.cache import CacheTiming
+from ocf.cluster.cache import CacheTiming, Selection
 from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig, TlsConfig
 from ocf.cluster.client.rest_config import ExecConfig
 from ocf.component import Builder
@@ -49,7 +49,15 @@ SETTINGS: Final[Mapping[str, tuple[Any, ...]]] = {
         ExponentialBackoff,
     ),
     "Components": (Builder, ResourceOptions),
-    "The client and the cache": (ApiServerCluster, RestConfig, TlsConfig, ExecConfig, Impersonation, CacheTiming),
+    "The client and the cache": (
+        ApiServerCluster,
+        RestConfig,
+        TlsConfig,
+        ExecConfig,
+        Impersonation,
+        CacheTiming,
+        Selection,
+    ),
     "The HPA controller": (
         hpa.HpaControllerOptions,
         Settings,

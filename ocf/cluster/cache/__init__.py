@@ -16,16 +16,19 @@ disappear from the cache with their own events). Kinds that should not be held i
 named in `uncached`.
 
 The parts: `store` keeps the newest state of each object and does not depend on time; `informer` is the task that feeds
-it; `write_tracker` follows the operator's own writes; `cluster` implements the verbs; `projection` keeps values that
+it; `selective` has the informers of a kind of which not all objects are listed; `write_tracker` follows the operator's
+own writes; `cluster` implements the verbs; `projection` keeps values that
 are computed from objects.
 """
 
 from ocf.cluster.cache.cluster import CachedCluster
 from ocf.cluster.cache.projection import Projection
+from ocf.cluster.cache.selection import Selection
 from ocf.cluster.cache.timing import CacheTiming
 
 __all__ = [
     "CacheTiming",
     "CachedCluster",
     "Projection",
+    "Selection",
 ]

@@ -6,15 +6,18 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
-from ocf.cluster.cache.informer import Informer, InformerState
+from ocf.cluster.cache.informer import Informer
+from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.informers import Informers, require_served
 from ocf.cluster.cache.keys import WatchScope, sent_key
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
+from ocf.cluster.cache.selection import Selection
+from ocf.cluster.cache.selective import SelectiveInformer
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.subscriptions import CacheChange, OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
-from ocf.cluster.cache.transform import NeedsContent, reduction
+from ocf.cluster.cache.transform import NeedsContent, read_only, reduction, without_managers
 from ocf.cluster.impersonation import NO_EXTRA, ServiceAccount
 from ocf.cluster.packed import PackedList
 from ocf.cluster.protocol import (
@@ -33,8 +36,6 @@ from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["CachedCluster"]
-
-_RESET_MANAGERS: Final[list[Manifest]] = [{}]
 
 
 class CachedCluster:
@@ -62,6 +63,7 @@ class CachedCluster:
         max_objects: The maximum number of objects of one informer; None for no limit.
         needs_content: Kinds of which only the metadata is held, except of objects for which the function returns True,
             and of those that were read. The first list that needs more has all of the kind held as a whole.
+        selections: Kinds of which not all objects are listed, watched and held, each with what is.
         timing: Delays, idle timeout and relist interval, and the clock.
 
     Raises:
@@ -100,6 +102,7 @@ class CachedCluster:
         ignored_fields: Collection[str] = (),
         max_objects: int | None = None,
         needs_content: Mapping[tuple[str, str], NeedsContent] | None = None,
+        selections: Mapping[tuple[str, str], Selection] | None = None,
         timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = self._direct = cluster
@@ -110,8 +113,11 @@ class CachedCluster:
         self.missing_kinds: Final = missing_kinds
         reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
         self._drops_managers = reduce is not None
+        given = selections or {}
+        needed = {kind: read_only for kind, one in given.items() if one.metadata_only} | dict(needs_content or {})
+        given = {kind: one for kind, one in given.items() if not one.selects_all}
 
-        def informer(scope: WatchScope) -> Informer:
+        def informer(scope: WatchScope, selection: Selection | None) -> Informer:
             return Informer(
                 cluster,
                 scope,
@@ -119,10 +125,13 @@ class CachedCluster:
                 missing_kinds=missing_kinds,
                 reduce=reduce,
                 max_objects=max_objects,
-                needs_content=(needs_content or {}).get((scope.api_version, scope.kind)),
+                needs_content=None if selection is not None and selection.one_object else needed.get(scope[:2]),
+                selection=selection,
             )
 
-        self._informers: Final = Informers(informer, uncached, per_namespace=per_namespace)
+        self._informers: Final = Informers(informer, uncached, per_namespace=per_namespace, selections=given)
+        # Each returns whether an object that is watched alone is still needed.
+        self.readers: Final[list[Callable[[ObjectKey, CacheEntry | None], bool]]] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -158,11 +167,7 @@ class CachedCluster:
         return self.writing_to(self._direct.acting_as(user, groups=groups, uid=uid, extra=extra))
 
     def writing_to(self, cluster: Cluster) -> Self:
-        """Return this cache with another cluster for all requests that its informers do not answer.
-
-        Args:
-            cluster: A wrapper of the cluster, such as that of a leader, which rejects writes once the lease is lost.
-        """
+        """Return this cache with another cluster, such as that of a leader, for what its informers do not answer."""
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         view._direct = cluster
@@ -225,6 +230,15 @@ class CachedCluster:
     def release(self, api_version: str, kind: str, namespace: str = "") -> None:
         """Stop the informer of a kind unless it is retained by others; the next read starts another one."""
         self._informers.release(WatchScope(api_version, kind, namespace))
+
+    def release_unread(self) -> None:
+        """Stop to watch single objects that were not read since the last call, unless one of `readers` needs them."""
+        for one in self._informers.selective:
+            one.release(lambda key, entry: any(needs(key, entry) for needs in self.readers))
+
+    def unwatched(self, key: ObjectKey) -> str:
+        """Return why no watch reports changes of an object, although its kind is watched; empty if one does."""
+        return found.unwatched(key) if (found := self._informers.selective_of(key)) is not None else ""
 
     async def wait_for_sync(self, api_version: str, kind: str, *, namespace: str = "") -> None:
         """Start the informer of a kind, and wait until it has listed the objects once, however often that fails before.
@@ -309,12 +323,16 @@ class CachedCluster:
             # As for writes: a Scale that is read before the kind is found could not be written yet.
             require_served(self._informers.started(key))
             return await self._direct.get(key, subresource=subresource)
+        name = (key.namespace, key.name)
         informer = self._informers.covering(key.api_version, key.kind, key.namespace)
         require_served(informer)
         if informer is None or not (informer.synced or await informer.ready()):
             require_served(informer)
             return await self._reader(key.api_version, key.kind).get(key)
-        name = (key.namespace, key.name)
+        if isinstance(informer, SelectiveInformer):
+            selective, informer = informer, await informer.find(name)
+            if informer is None:
+                return await selective.found_by(name, self._reader(key.api_version, key.kind).get(key))
         if informer.store.is_stale(name) or informer.store.lacks_content(name):
             found: Manifest | None = await informer.read(name)
         else:
@@ -356,7 +374,7 @@ class CachedCluster:
         informer = None if in_pages else self._informers.covering(api_version, kind, options.namespace)
         selection = ListFilter.parse(options.label_selector, options.field_selector)
         if informer and selection and (informer.synced or await informer.ready()):
-            found = await informer.select(selection, options)
+            found = await informer.select(selection, options, self._cluster)
             if found is not None:
                 return found
         require_served(informer)
@@ -368,7 +386,9 @@ class CachedCluster:
         if informer is None or not (informer.synced or await informer.ready()):
             require_served(informer)
             return None
-        if any(entry.metadata_only for _, entry in informer.store.unordered()):
+        if isinstance(informer, SelectiveInformer):
+            informer = await informer.whole()
+        if informer is None or any(entry.metadata_only for _, entry in informer.store.unordered()):
             # The list that follows has them held as a whole.
             return None
         read = {name: await informer.read(name) for name in informer.store.stale(namespace)}
@@ -433,7 +453,7 @@ class CachedCluster:
         key = self._written(manifest)
         is_left_out = self._drops_managers or subresource is Subresource.STATUS
         sent = self._direct.update(
-            _without_managers(manifest) if is_left_out else manifest,
+            without_managers(manifest) if is_left_out else manifest,
             field_manager=field_manager,
             subresource=subresource,
             dry_run=dry_run,
@@ -463,7 +483,9 @@ class CachedCluster:
         with self._informers.in_flight_write(key) as write:
             answer = await sent
             write.completed(answer, whole=subresource is None or subresource.shows_object)
-            return answer
+        if subresource is None and (selective := self._informers.selective_of(key)) is not None:
+            selective.written(answer)
+        return answer
 
     def _written(self, manifest: Manifest) -> ObjectKey | None:
         """Return the key of a manifest to send, as `sent_key`; raise an error if its kind is known not to be served."""
@@ -475,10 +497,3 @@ class CachedCluster:
     def _reader(self, api_version: str, kind: str) -> Cluster:
         """Return the cluster for what the informers do not answer: of a kind that is cached, as they read it."""
         return self._direct if (api_version, kind) in self.uncached else self._cluster
-
-
-def _without_managers(manifest: Manifest) -> Manifest:
-    metadata = manifest.get("metadata")
-    if not isinstance(metadata, dict) or metadata.get("managedFields") in (None, _RESET_MANAGERS):
-        return manifest
-    return {**manifest, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}

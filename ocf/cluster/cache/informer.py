@@ -14,12 +14,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from copy import copy
-from dataclasses import dataclass
 from typing import Final
 
+from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
+from ocf.cluster.cache.selection import Selection
 from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import OnServed, Subscription
@@ -32,7 +33,7 @@ from ocf.errors import ApiError, ConfigError, ExpiredError, ForbiddenError, NotF
 from ocf.objects import Manifest
 from ocf.objects.resource_versions import is_older
 
-__all__ = ["Informer", "InformerState"]
+__all__ = ["Informer"]
 
 _log: Final = logging.getLogger(__name__)
 _METHOD_NOT_ALLOWED: Final = 405
@@ -40,36 +41,7 @@ _METHOD_NOT_ALLOWED: Final = 405
 _YIELD_EVERY: Final = 500
 # A watch that failed this often without an event may never work; a list still returns the present objects.
 _LIST_AFTER_FAILURES: Final = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InformerState:
-    """The state of an informer.
-
-    Args:
-        api_version: Group and version.
-        namespace: Namespace; empty for all namespaces.
-        synced: Whether reads are answered from the cache.
-        objects: The number of cached objects.
-        resource_version: The version that the watch has reached; empty before the first list.
-        failures: The number of failed attempts in a row.
-        problem: A message about the present error; empty if there is no error.
-        missing: Whether the error is that the API server does not serve the kind; it is looked for from time to time.
-        unwatched: The error because of which no change is noticed, although the API server serves the kind: the objects
-            cannot be listed, or not be watched at all. It is named by its code and reason only, which do not change
-            from one attempt to the next; empty if changes are noticed.
-    """
-
-    api_version: str
-    kind: str
-    namespace: str
-    synced: bool
-    objects: int
-    resource_version: str
-    failures: int
-    problem: str
-    missing: bool = False
-    unwatched: str = ""
+_ALL: Final = Selection()
 
 
 class _TooManyObjectsError(ConfigError):
@@ -88,9 +60,10 @@ class Informer:
         reduce: Removes from an object what is not cached; None caches the whole object.
         max_objects: The maximum number of cached objects; None for no limit.
         needs_content: Which objects are cached with more than their metadata before they were read; None for all.
+        selection: Which objects are listed and watched; None for all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (independent settings, by keyword)
         self,
         cluster: Cluster,
         scope: WatchScope,
@@ -100,8 +73,10 @@ class Informer:
         reduce: Reduction | None,
         max_objects: int | None,
         needs_content: NeedsContent | None = None,
+        selection: Selection | None = None,
     ) -> None:
         self.scope = scope
+        self.selection = selection
         self.store = Store(reduce, self._notify, needs_content)
         self.synced = False
         """Whether reads are answered from the cache."""
@@ -169,6 +144,10 @@ class Informer:
         """Whether the API server does not serve the kind, as of the last look."""
         return bool(self.problem) and isinstance(self._error, NotFoundError)
 
+    def covers(self, name: NamespacedName) -> bool:
+        """Return whether an object of a name may be one of those that are listed and watched."""
+        return self.scope.covers(name[0]) and (self.selection is None or self.selection.may_select(name))
+
     @property
     def ended(self) -> bool:
         """Whether the cache will never answer: the informer is closed, or the kind is not watchable or too large."""
@@ -228,7 +207,7 @@ class Informer:
         self.relist_if_due()
         return page.items[0] if page.items else None
 
-    async def select(self, selection: ListFilter, options: ListOptions) -> ObjectList | None:
+    async def select(self, selection: ListFilter, options: ListOptions, _: Cluster | None = None) -> ObjectList | None:
         """Return the objects of a namespace (empty for all) that a filter selects; stale ones are read first.
 
         Args:
@@ -277,7 +256,10 @@ class Informer:
             namespace: Only changes in this namespace; empty for all namespaces.
             on_served: See `Subscription`.
         """
-        subscription = Subscription(self.store, namespace, on_served)
+        return self.attach(Subscription(self.store, namespace, on_served))
+
+    def attach(self, subscription: Subscription) -> Subscription:
+        """Add a subscription to this store."""
         self._subscriptions[subscription] = None
         return subscription
 
@@ -425,16 +407,14 @@ class Informer:
     async def _list_page(
         self, *, limit: int = 0, continue_token: str = "", field_selector: str = "", namespace: str = ""
     ) -> ObjectList:
-        return await self._cluster.list(
-            self.scope.api_version,
-            self.scope.kind,
-            ListOptions(
-                namespace=namespace or self.scope.namespace,
-                field_selector=field_selector,
-                limit=limit,
-                continue_token=continue_token,
-            ),
+        options = ListOptions(
+            namespace=namespace or self.scope.namespace,
+            field_selector=field_selector,
+            limit=limit,
+            continue_token=continue_token,
         )
+        narrowed = options if self.selection is None else self.selection.narrowed(options)
+        return await self._cluster.list(self.scope.api_version, self.scope.kind, narrowed)
 
     def _check_limit(self, count: int) -> None:
         if self._max_objects is not None and count > self._max_objects:
@@ -463,9 +443,14 @@ class Informer:
         if self.store.relist_reason:
             return
         api_version, kind, namespace = self.scope
-        events = self._cluster.watch(
-            api_version, kind, WatchOptions(namespace=namespace, resource_version=self.store.version)
+        chosen = self.selection or _ALL
+        options = WatchOptions(
+            namespace=namespace,
+            resource_version=self.store.version,
+            label_selector=chosen.label_selector,
+            field_selector=chosen.field_selector,
         )
+        events = self._cluster.watch(api_version, kind, options)
         try:
             async for event in events:
                 self._last_event_at = self._timing.monotonic()

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 
-from ocf.cluster.cache.informer import Informer, InformerState
+from ocf.cluster.cache.informer import Informer
+from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
+from ocf.cluster.cache.selection import Selection
+from ocf.cluster.cache.selective import SelectiveInformer
 from ocf.cluster.cache.write_tracker import InFlightWrite
 from ocf.objects import ObjectKey
 from ocf.objects.manifest import split_api_version
@@ -17,43 +20,57 @@ class Informers:
     """The informers of a cache, each of one kind in one namespace or in all.
 
     Args:
-        make: Makes the informer of a kind and a namespace.
+        make: Makes the informer of a kind and a namespace, of what a selection selects; None selects all.
         uncached: Kinds that have none, as pairs of apiVersion and kind. It is asked for each kind that is read.
         per_namespace: Whether there is one for each namespace that is read.
+        selections: The kinds of which not all objects are listed.
     """
 
     def __init__(
-        self, make: Callable[[WatchScope], Informer], uncached: Container[tuple[str, str]], *, per_namespace: bool
+        self,
+        make: Callable[[WatchScope, Selection | None], Informer],
+        uncached: Container[tuple[str, str]],
+        *,
+        per_namespace: bool,
+        selections: Mapping[tuple[str, str], Selection],
     ) -> None:
         self._make = make
         self._uncached = uncached
         self._per_namespace = per_namespace
-        self._by_scope: dict[tuple[str, str, str], Informer] = {}
+        self._selections = selections
+        self._by_scope: dict[tuple[str, str, str], Informer | SelectiveInformer] = {}
         """By `WatchScope`, which equals a tuple of its fields."""
+        self._scopes: defaultdict[tuple[str, str], list[WatchScope]] = defaultdict(list)
+        """By version and kind, one for each namespace."""
         self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
-        """By group and kind, one for each version and namespace."""
+        """By group and kind, all that list and watch."""
         self._users: Counter[WatchScope] = Counter()
         """How many have retained an informer."""
         self._ending: set[asyncio.Task[None]] = set()
         self.closed = False
 
-    def __iter__(self) -> Iterator[Informer]:
+    def __iter__(self) -> Iterator[Informer | SelectiveInformer]:
         return iter(self._by_scope.values())
+
+    @property
+    def selective(self) -> Iterator[SelectiveInformer]:
+        """Those of kinds of which not all objects are listed."""
+        return (each for each in self._by_scope.values() if isinstance(each, SelectiveInformer))
 
     async def close(self) -> None:
         """Stop all, and wait until they have ended; from then on there are none."""
         self.closed = True
         informers = tuple(self)
         self._by_scope.clear()
+        self._scopes.clear()
         self._of_kind.clear()
         await asyncio.gather(*(informer.close() for informer in informers), *self._ending)
 
     def states_of(self, api_version: str, kind: str) -> tuple[InformerState, ...]:
         """Return the state of each informer of a kind."""
-        of_group = self._of_kind.get((split_api_version(api_version)[0], kind), ())
-        return tuple(informer.state for informer in of_group if informer.scope.api_version == api_version)
+        return tuple(self._by_scope[scope].state for scope in self._scopes.get((api_version, kind), ()))
 
-    def covering(self, api_version: str, kind: str, namespace: str) -> Informer | None:
+    def covering(self, api_version: str, kind: str, namespace: str) -> Informer | SelectiveInformer | None:
         """Return the informer that covers a namespace (empty for all); None if reads go to the cluster."""
         found = self._by_scope.get((api_version, kind, namespace))
         if found is None and namespace:
@@ -62,20 +79,41 @@ class Informers:
             return found
         return self.of(WatchScope(api_version, kind, namespace if self._per_namespace else ""))
 
-    def of(self, scope: WatchScope) -> Informer | None:
+    def of(self, scope: WatchScope) -> Informer | SelectiveInformer | None:
         """Return the informer of a kind and a namespace, a new one if need be; None if reads go to the cluster."""
         if self.closed or scope[:2] in self._uncached:
             return None
         informer = self._by_scope.get(scope)
         if informer is None:
-            informer = self._by_scope[scope] = self._make(scope)
-            self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
+            selection = self._selections.get(scope[:2])
+            informer = self.make(scope, None) if selection is None else SelectiveInformer(scope, selection, self)
+            self._by_scope[scope] = informer
+            self._scopes[scope[:2]].append(scope)
         return informer
+
+    def make(self, scope: WatchScope, selection: Selection | None) -> Informer:
+        """Make an informer, which notices writes of its kind."""
+        informer = self._make(scope, selection)
+        self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
+        return informer
+
+    def end(self, informer: Informer) -> None:
+        """Stop an informer, which notices no more writes."""
+        self._of_kind[split_api_version(informer.scope.api_version)[0], informer.scope.kind].remove(informer)
+        self._close_later(informer)
 
     def started(self, key: ObjectKey) -> Informer | None:
         """Return the informer that holds an object if it exists; None if none was started."""
         scope = (key.api_version, key.kind)
-        return self._by_scope.get((*scope, key.namespace)) or self._by_scope.get((*scope, ""))
+        found = self._by_scope.get((*scope, key.namespace)) or self._by_scope.get((*scope, ""))
+        return found.holder((key.namespace, key.name)) if isinstance(found, SelectiveInformer) else found
+
+    def selective_of(self, key: ObjectKey) -> SelectiveInformer | None:
+        """Return the informers of a kind of which not all objects are listed; None if all are."""
+        if (key.api_version, key.kind) not in self._selections:
+            return None
+        found = self.covering(key.api_version, key.kind, key.namespace)
+        return found if isinstance(found, SelectiveInformer) else None
 
     def in_flight_write(self, key: ObjectKey) -> InFlightWrite:
         """Return a write of an object, which all informers of its kind notice."""
@@ -94,13 +132,19 @@ class Informers:
         del self._users[scope]
         informer = self._by_scope.pop(scope, None)
         if informer is not None:
-            self._of_kind[split_api_version(scope.api_version)[0], scope.kind].remove(informer)
-            ending = asyncio.create_task(informer.close(), name=f"end of the cache of {scope}")
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            self._scopes[scope[:2]].remove(scope)
+            of_kind = self._of_kind[split_api_version(scope.api_version)[0], scope.kind]
+            for one in informer.all if isinstance(informer, SelectiveInformer) else [informer]:
+                of_kind.remove(one)
+            self._close_later(informer)
+
+    def _close_later(self, informer: Informer | SelectiveInformer) -> None:
+        ending = asyncio.create_task(informer.close(), name=f"end of the cache of {informer.scope}")
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
-def require_served(informer: Informer | None) -> None:
+def require_served(informer: Informer | SelectiveInformer | None) -> None:
     """Raise the error of the last look for a kind that the cluster does not serve."""
     if informer is not None and informer.missing and (error := informer.error) is not None:
         raise error

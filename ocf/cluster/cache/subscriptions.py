@@ -14,10 +14,9 @@ from typing import Final, Protocol
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
-from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType, WatchEvent
 
-__all__ = ["CacheChange", "OnServed", "Subscription"]
+__all__ = ["CacheChange", "Entries", "OnServed", "Subscription"]
 
 _YIELD_EVERY: Final = 100
 
@@ -80,6 +79,18 @@ class OnServed(Protocol):
         ...
 
 
+class Entries(Protocol):
+    """The objects that a subscription reports: those of a store, or of several."""
+
+    def get(self, name: NamespacedName) -> CacheEntry | None:
+        """Return an object; None if it does not exist."""
+        ...
+
+    def items(self, namespace: str = "") -> list[tuple[NamespacedName, CacheEntry]]:
+        """Return the objects of a namespace (empty for all), ordered by namespace and name."""
+        ...
+
+
 class Subscription:
     """The pending changes of one subscriber.
 
@@ -91,7 +102,7 @@ class Subscription:
             of the former one may need to know.
     """
 
-    def __init__(self, store: Store, namespace: str = "", on_served: OnServed | None = None) -> None:
+    def __init__(self, store: Entries, namespace: str = "", on_served: OnServed | None = None) -> None:
         self.on_served: Final = on_served
         self._store = store
         self._namespace = namespace

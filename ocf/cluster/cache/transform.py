@@ -5,19 +5,26 @@ entries of other managers only the owners of its ignored fields.
 """
 
 from collections.abc import Callable, Collection
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ocf.objects import Manifest
 from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, fields_path, restricted
 from ocf.objects.paths import parse_path
 
-__all__ = ["NeedsContent", "Reduction", "metadata_of", "reduction"]
+__all__ = ["NeedsContent", "Reduction", "metadata_of", "read_only", "reduction", "without_managers"]
+
+_RESET_MANAGERS: Final[list[Manifest]] = [{}]
 
 Reduction: TypeAlias = Callable[[Manifest], Manifest]
 """Returns a reduced copy of an object; the object itself is not changed."""
 
 NeedsContent: TypeAlias = Callable[[Manifest], bool]
 """Returns whether an object is cached as a whole before it was read; of others there is only the metadata."""
+
+
+def read_only(_: Manifest) -> bool:
+    """Return False: the content of an object is held once it was read, `NeedsContent`."""
+    return False
 
 
 def metadata_of(manifest: Manifest) -> Manifest:
@@ -60,3 +67,11 @@ def reduction(keeps_manager: Callable[[str], bool], ignored_fields: Collection[s
         return {**manifest, "metadata": {**others, "managedFields": fewer} if fewer else others}
 
     return reduced
+
+
+def without_managers(manifest: Manifest) -> Manifest:
+    """Return an object without its field managers, unless their list resets them."""
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("managedFields") in (None, _RESET_MANAGERS):
+        return manifest
+    return {**manifest, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}

@@ -38,7 +38,7 @@ class InFlightWrite:
 
     def __enter__(self) -> Self:
         if self._name is not None:
-            self._snapshots = {informer: informer.store.begin(self._name) for informer in self._covering(self._name[0])}
+            self._snapshots = {informer: informer.store.begin(self._name) for informer in self._covering(self._name)}
         return self
 
     def __exit__(
@@ -53,15 +53,19 @@ class InFlightWrite:
     def completed(self, answer: Manifest, *, whole: bool) -> None:
         """Record the answer of the write in the store."""
         metadata, name = answer["metadata"], namespaced_name(answer)
-        for informer in self._covering(name[0]):
+        for informer in self._covering(name):
             snapshot = self._snapshot(informer, name)
-            if whole and informer.scope.api_version == self._api_version:
+            is_selected = informer.selection is None or informer.selection.selects(answer)
+            if not whole or informer.scope.api_version != self._api_version or is_selected is None:
+                informer.store.expect_version(snapshot, str(metadata.get("resourceVersion") or ""))
+            elif not is_selected:
+                # Its watch will never report this version.
+                informer.store.missed(snapshot, str(metadata.get("resourceVersion") or ""))
+            else:
                 informer.store.found(snapshot, answer)
                 if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
                     # The write that removed the last finalizer ends the deletion.
                     informer.store.mark_stale(snapshot, uid=str(metadata.get("uid") or ""))
-            else:
-                informer.store.expect_version(snapshot, str(metadata.get("resourceVersion") or ""))
             informer.relist_if_due()
 
     def mark_stale(self, uid: str = "") -> None:
@@ -71,13 +75,13 @@ class InFlightWrite:
             uid: The uid in the precondition of a delete; empty if it had none, or the write is not a delete.
         """
         if self._name is not None:
-            for informer in self._covering(self._name[0]):
+            for informer in self._covering(self._name):
                 informer.store.mark_stale(self._snapshot(informer, self._name), uid=uid)
                 informer.relist_if_due()
 
-    def _covering(self, namespace: str) -> list[Informer]:
-        """Return the informers that hold the objects of a namespace."""
-        return [each for each in self._informers if each.scope.covers(namespace) and not each.ended]
+    def _covering(self, name: NamespacedName) -> list[Informer]:
+        """Return the informers that hold an object if it is selected."""
+        return [each for each in self._informers if each.covers(name) and not each.ended]
 
     def _snapshot(self, informer: Informer, name: NamespacedName) -> WriteSnapshot:
         snapshot = self._snapshots.get(informer)

@@ -97,6 +97,14 @@ class AffectedOwners:
             for namespace, name in names:
                 yield from self._existing(namespace, name)
 
+    def depend_on(self, key: ObjectKey, state: CacheEntry | None) -> bool:
+        """Return whether a change of an object affects an owner.
+
+        Args:
+            state: The object; None if it does not exist.
+        """
+        return any(True for _ in self._in_any(key, [state] if state is not None else []))
+
     def _in_any(self, key: ObjectKey, states: Sequence[CacheEntry]) -> Iterator[ObjectKey]:
         """Yield the owners that an object affects in any of some states."""
         if (key.api_version, key.kind) == self._owner_kind:

@@ -120,7 +120,7 @@ class Controller:
         """Owners that were paused in their last reconcile."""
         self._pause_path: Final = pause_path(operator.pause_field)
         self._start: StartTask | None = None
-        self._declared: Final = DeclaredKinds(operator, cache, owners.cache, deps.namespaces)
+        self.declared: Final = DeclaredKinds(operator, cache, owners.cache, deps.namespaces)
 
     @property
     def owners(self) -> int:
@@ -157,15 +157,11 @@ class Controller:
         """Return which reconciles do not end; empty if all do."""
         return "; ".join(f"the reconcile of {key} does not end" for key in self.overdue)
 
-    @property
-    def declared(self) -> DeclaredKinds:
-        """The kinds that the operator declares."""
-        return self._declared
-
     async def run(self) -> None:
         """Reconcile owners until `stop` is called."""
         async with supervised_tasks() as start:
             self._start = start
+            self._cache.readers.append(self._affected.depend_on)
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
             if self._owners.are_cached_apart:
@@ -173,7 +169,7 @@ class Controller:
             start(self._release_unread(), f"{self.operator.name} releases kinds")
             start(self._abandoned.run(), f"{self.operator.name} releases objects")
             try:
-                await self._declared.sync(
+                await self.declared.sync(
                     self._follow, self._follow_owners, self.queue.closing, timeout=self._deps.cache_sync_timeout
                 )
                 await work(
@@ -186,6 +182,7 @@ class Controller:
                 )
             finally:
                 self._start = None
+                self._cache.readers.remove(self._affected.depend_on)
                 self._pacer.close()
                 # The cache may outlive the term.
                 for scope, end in self._following.items():
@@ -266,7 +263,7 @@ class Controller:
             observed, unseen = run_state.observed, run_state.unseen()
             if owner in self._paused:
                 unseen = {key: change for key, change in unseen.items() if key == owner}
-            # There is no event about an object that was created and deleted before the cache reports either.
+            # No event is about an object that was created and deleted before the cache reports either.
             if any(self._cache.lacks(key) for key in observed.existing):
                 self.queue.add(owner)
             for key, change in unseen.items():
@@ -412,9 +409,10 @@ class Controller:
         while True:
             await asyncio.sleep(_RELEASE_PERIOD)
             running = (scope for run_state in self._runs.values() for scope in run_state.observed.followed)
-            used = self._index.followed | self._requested | {*self._declared.scopes, *running}
+            used = self._index.followed | self._requested | {*self.declared.scopes, *running}
             self._requested = set()
             self._unserved.release(used)
+            self._cache.release_unread()
             for scope in self._following.keys() - used:
                 self._following.pop(scope)()
                 self._cache.release(*scope)
@@ -433,7 +431,7 @@ class Controller:
         except (ApiError, ConfigError) as error:
             if (api_version, kind) == self._owner_kind and cache is self._owners.cache:
                 raise
-            if isinstance(error, ConfigError) and (api_version, kind, namespace) in self._declared.scopes:
+            if isinstance(error, ConfigError) and (api_version, kind, namespace) in self.declared.scopes:
                 raise
             # The kind has no watch; components that wait for such an object requeue themselves. What an owner made the
             # operator read may have too many objects for the cache, which fails the owners that need it.
@@ -477,14 +475,14 @@ class Controller:
         while True:
             spread = 1 + _JITTER * (2 * self._deps.random() - 1)
             await asyncio.sleep(period.total_seconds() * spread)
-            for namespace in await self._declared.namespaces_of(*self.operator.owner_kind):
+            for namespace in await self.declared.namespaces_of(*self.operator.owner_kind):
                 for owner in await self._owners.known(namespace):
                     self.queue.add(owner, priority=Priority.UNCHANGED)
 
     async def _release_unselected(self) -> None:
         """Enqueue what has a finalizer of the operator and is not selected, at the start and once per resync."""
         while True:
-            for namespace in await self._declared.namespaces_of(*self._owner_kind):
+            for namespace in await self.declared.namespaces_of(*self._owner_kind):
                 for owner in await self._owners.unselected(namespace):
                     self.queue.add(owner, priority=Priority.UNCHANGED)
             await asyncio.sleep((self.operator.resync or _FOR_EVER).total_seconds())

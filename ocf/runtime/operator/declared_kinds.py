@@ -15,7 +15,7 @@ from ocf.objects.manifest import split_api_version
 
 if TYPE_CHECKING:
     from ocf.cluster.cache import CachedCluster
-    from ocf.cluster.cache.informer import InformerState
+    from ocf.cluster.cache.informer_state import InformerState
     from ocf.runtime.operator.observed_versions import Followed
     from ocf.runtime.operator.operator import Kind, Operator
 

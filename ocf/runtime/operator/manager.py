@@ -36,7 +36,7 @@ from ocf.runtime.operator.controller import Controller, ControllerDeps
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.runtime.operator.operator import Kind, Operator
-from ocf.runtime.operator.operator_caches import OperatorCaches
+from ocf.runtime.operator.operator_caches import OperatorCaches, selection_problems, selections
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.owners import Owners, SelectedObjects
 from ocf.runtime.operator.state_metrics import StateMetrics
@@ -258,10 +258,12 @@ class Manager:
             self._metrics.state.set_term(caches, paused, external)
 
     def _cache(self, cluster: Cluster, needs_content: Mapping[Kind, NeedsContent] | None = None) -> CachedCluster:
+        # A selection of owners has only these, which are read in any case.
+        of_owners = isinstance(cluster, SelectedObjects)
         return CachedCluster(
             cluster,
-            # A selection has only the owners, which are read in any case.
-            uncached=() if isinstance(cluster, SelectedObjects) else self._uncached,
+            uncached=() if of_owners else self._uncached,
+            selections={} if of_owners else selections(self._operators),
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
             needs_content=needs_content,
@@ -378,6 +380,7 @@ def require_together(operators: Sequence[Operator[Any]]) -> None:
         raise BuildError([f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"])
     policies = policy_problems([policy for operator in operators for policy in operator.policies])
     shared = [*_shared_conditions(operators), *_shared_finalizers(operators), *policies]
+    shared += selection_problems(operators)
     if shared:
         raise BuildError(shared)
 

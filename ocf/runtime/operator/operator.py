@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import inspect
 from asyncio import CancelledError
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+from ocf.cluster.cache import Selection
 from ocf.component import Component, DeletionOrder
 from ocf.component.author_code import is_cancelled
 from ocf.component.model.former_managers import pattern_problems
@@ -117,6 +118,9 @@ class Operator(Generic[O]):
         uncached: Kinds that are never cached: each read is a request, and changes trigger nothing. For kinds that are
             known only at run time, `("example.com/*", "*")` is for all kinds of a group, and `("*", "*")` for all, but
             for those that an operator of the process declares.
+        selections: Which objects of a kind are listed, watched and cached, where these are not all: by label, field or
+            namespace, or only those that reconciles read or write by name, which is the default for Secrets and
+            ConfigMaps that are not declared. Owners are selected by `select`.
         webhooks: Admission webhooks, of owners or of any other kind; several of a kind need different names.
             `ManagerOptions.admission` has the options of their server.
         policies: Admission policies, which the API server evaluates itself; the manifests of the operator have them.
@@ -172,6 +176,7 @@ class Operator(Generic[O]):
     triggers: Mapping[Kind, Predicate] = field(default_factory=dict)
     late_kinds: Sequence[Kind] = ()
     uncached: Sequence[Kind] = ()
+    selections: Mapping[Kind, Selection] = field(default_factory=dict)
     webhooks: Sequence[Webhook[Any]] = ()
     policies: Sequence[Policy] = ()
     former_managers: Sequence[str] = ()
@@ -233,6 +238,7 @@ class Operator(Generic[O]):
             "`watches`"
             for api_version, kind in sorted({*self.late_kinds} - {*self.declared_kinds})
         ]
+        problems += _choice_problems(self.selections, self.owner_kind, self.uncached_kinds)
         apart = {self.owner_kind} if self.label_selector else set()
         problems += _trigger_problems(self.triggers, {*self.uncached} - apart)
         names = [task.name for task in self.tasks]
@@ -436,6 +442,19 @@ def _selection_problems(select: object) -> Iterator[str]:
             yield f'select: "{select}" is not a label selector: {error}'
     elif not callable(select) or inspect.iscoroutinefunction(select):
         yield f"select must be a label selector, or a function of a manifest that returns a bool, got {select!r:.60}"
+
+
+def _choice_problems(given: Mapping[Any, object], owners: Kind, uncached: Container[Kind]) -> Iterator[str]:
+    """Yield why the objects of a kind cannot be selected."""
+    for kind, selection in given.items():
+        if not (isinstance(kind, tuple) and list(map(type, kind)) == [str, str] and ANY not in kind):
+            yield f'selections: a kind must be a pair such as ("v1", "Secret"), got {kind!r:.60}'
+        elif not isinstance(selection, Selection):
+            yield f"selections: {kind[1]} needs a Selection, got {selection!r:.60}"
+        elif kind == owners:
+            yield f"selections: {kind[1]} is the kind of the owners, which `select` selects"
+        elif kind in uncached:
+            yield f"selections: {kind[1]} is in `uncached`, so that nothing of it is cached"
 
 
 def _trigger_problems(triggers: Mapping[Any, object], uncached: Collection[Kind]) -> Iterator[str]:

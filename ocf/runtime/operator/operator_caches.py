@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.cluster.cache import Selection
 from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.owners import SelectedObjects, content_needed
 
@@ -17,12 +19,38 @@ if TYPE_CHECKING:
     from ocf.cluster.cache.transform import NeedsContent
     from ocf.runtime.operator.operator import Kind, Operator
 
-__all__ = ["OperatorCaches"]
+__all__ = ["OperatorCaches", "selection_problems", "selections"]
 
 _MakeCache = Callable[["Cluster", "Mapping[Kind, NeedsContent] | None"], "CachedCluster"]
 
 # Seconds between two checks for watches whose task has died; a watch that only failed retries by itself.
 _WATCH_CHECK_PERIOD: Final = 10.0
+# Of these, a cluster has thousands, and an operator mostly reads few that owners name.
+_READ_BY_NAME: Final = (("v1", "ConfigMap"), ("v1", "Secret"))
+
+
+def selections(operators: Sequence[Operator[Any]]) -> dict[Kind, Selection]:
+    """Return the kinds of which the operators of a process need not have each object watched.
+
+    A kind that one of them declares without a selection is watched as a whole.
+    """
+    declared = {kind for each in operators for kind in each.declared_kinds}
+    found = {kind: Selection(by_name=True) for kind in _READ_BY_NAME if kind not in declared}
+    for each in operators:
+        found |= each.selections
+    whole = {kind for each in operators for kind in each.declared_kinds if kind not in each.selections}
+    return {kind: selection for kind, selection in found.items() if kind not in whole}
+
+
+def selection_problems(operators: Sequence[Operator[Any]]) -> list[str]:
+    """Return a problem for each two operators that select objects of one kind, for one cache, in different ways."""
+    return [
+        f'"{one.name}" and "{other.name}" select objects of {api_version} {kind} in different ways, and a process has '
+        "one cache: use the same Selection in both"
+        for one, other in combinations(operators, 2)
+        for api_version, kind in sorted(one.selections.keys() & other.selections.keys())
+        if one.selections[api_version, kind] != other.selections[api_version, kind]
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ def content_needed(operators: Sequence[Operator[Any]]) -> dict[tuple[str, str], 
     whole |= {(watch.api_version, watch.kind) for each in operators for watch in each.kind_watches}
     whole |= {kind for each in operators for kind in each.triggers}
     kinds = {_SECRET, *(each.owner_kind for each in selecting)} - whole
+    kinds |= {kind for each in operators for kind, one in each.selections.items() if one.metadata_only}
     writers = tuple(f"{each.name}/" for each in operators)
     owners = {each.owner_group_kind for each in operators}
 

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from ocf.cluster.cache.informer import InformerState
+    from ocf.cluster.cache.informer_state import InformerState
     from ocf.component.external.calls import ExternalCalls
     from ocf.concepts import Clock
 

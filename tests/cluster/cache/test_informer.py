@@ -11,6 +11,7 @@ import pytest
 
 from ocf.cluster import PatchOptions, PatchType, Subresource, Verb, WatchEvent
 from ocf.cluster.cache import CachedCluster
+from ocf.cluster.cache.informer import Informer
 from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
@@ -496,7 +497,9 @@ class TestWatch:
 
 
 def _store(env: Env) -> Store:
-    return next(iter(env.cached._informers)).store
+    informer = next(iter(env.cached._informers))
+    assert isinstance(informer, Informer)
+    return informer.store
 
 
 def _watching(

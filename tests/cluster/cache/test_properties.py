@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource
-from ocf.cluster.protocol import Preconditions
+from ocf.cluster.cache import Selection
+from ocf.cluster.protocol import ObjectList, Preconditions
 from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
 from ocf.objects import Manifest
 from ocf.testing import run_in_virtual_time
@@ -29,8 +30,11 @@ State = str | None
 class Run:
     """One schedule: the steps, the history of the cluster, and the part of it that a reader may still see."""
 
-    def __init__(self, env: Env) -> None:
+    def __init__(self, env: Env, held: str = "all") -> None:
         self.env = env
+        self.held = held
+        self.outside: set[tuple[str, State]] = set()
+        """States that the selection does not select."""
         self.history: list[dict[str, State]] = []
         self.oldest_visible: dict[str, int] = dict.fromkeys(NAMES, 0)
         self.pending: list[asyncio.Task[None]] = []
@@ -43,11 +47,26 @@ class Run:
         page = await env.server.list(env.api_version, env.kind)
         present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
         self.history.append({name: present.get(name) for name in NAMES})
+        self.outside |= {(one["metadata"]["name"], one["metadata"]["resourceVersion"]) for one in self.unselected(page)}
         return len(self.history) - 1
 
+    def unselected(self, page: ObjectList) -> list[Manifest]:
+        if self.held != "selected":
+            return []
+        return [one for one in page.items if SELECTED.selects(one) is not True]
+
     def manifest(self, name: str) -> Manifest:
+        """Return what a client writes: with the label of the selection, or without."""
         self._count += 1
-        return self.env.web(name, note=str(self._count))
+        return self.env.web(name, note=str(self._count), **({"ours": "yes"} if self._count % 2 else {}))
+
+    async def patiently(self, step: Coroutine[Any, Any, None]) -> None:
+        """Run a step; if it waits for a list that is held, let the lists go on."""
+        running = asyncio.create_task(step)
+        await self.env.settle()
+        if not running.done():
+            self.env.connection.release_lists()
+        await running
 
     # Our writes, through the cache
 
@@ -227,16 +246,20 @@ class Run:
         """List what needs no content, so that it may be held without."""
         options = ListOptions(metadata_only=True)
         page = await self.env.cached.list(self.env.api_version, self.env.kind, options)
-        present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
-        for name in NAMES:
-            self.check(name, present.get(name))
+        self.check_list(page)
 
     async def read_all(self, _: str) -> None:
         page = await self.env.cached.list(self.env.api_version, self.env.kind)
         assert all("spec" in item for item in page.items)
+        self.check_list(page)
+
+    def check_list(self, page: ObjectList) -> None:
         present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
         for name in NAMES:
-            self.check(name, present.get(name))
+            allowed = self.history[self.oldest_visible[name] :]
+            # A list may leave out what is not selected, and a read by name may not.
+            if name in present or not any((name, state[name]) in self.outside for state in allowed):
+                self.check(name, present.get(name))
 
     def check(self, name: str, found: State) -> None:
         allowed = [state[name] for state in self.history[self.oldest_visible[name] :]]
@@ -255,9 +278,13 @@ class Run:
             await env.settle()
         expected = await env.server.list(env.api_version, env.kind)
         found = await env.cached.list(env.api_version, env.kind)
-        assert found.items == expected.items
+        for name in NAMES:
+            await self.read(name)
+        hidden = [one for one in self.unselected(expected) if one not in found.items]
+        assert [*found.items] == [one for one in expected.items if one not in hidden]
+        await env.settle()
         assert env.cached.healthy
-        assert env.connection.watches == 1
+        assert env.connection.watches <= (len(NAMES) + 1 if self.held == "selected" else 1)
 
 
 async def _trying(write: Awaitable[Any]) -> None:
@@ -307,31 +334,42 @@ _WRITES = {
 SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES)), max_size=30)
 
 
+SELECTED = Selection(label_selector="ours=yes")
+HELD: dict[str, Selection | None] = {
+    "all": None,
+    "metadata": Selection(metadata_only=True),
+    "by name": Selection(by_name=True),
+    "selected": SELECTED,
+}
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(schedule=SCHEDULES, metadata_only=st.booleans())
+@given(schedule=SCHEDULES, held=st.sampled_from([*HELD]))
 @pytest.mark.promise("cache-laws")
 def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(
-    env_type: type[Env], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]], *, metadata_only: bool
+    env_type: type[Env], schedule: list[tuple[Callable[[Run, str], Coroutine[Any, Any, None]], str]], held: str
 ) -> None:
     """Whatever other clients write, and however the connection delays, loses and repeats events or breaks.
 
-    Also where only the metadata of an object is held until it is read.
+    Also where only the metadata of an object is held until it is read, where only objects are watched that are read by
+    name, and where the objects of a selection are, which each write enters or leaves.
     """
 
     async def run_test() -> None:
         kind = (env_type.api_version, env_type.kind)
-        env = env_type(needs_content={kind: lambda _: False}) if metadata_only else env_type()
+        selection = HELD[held]
+        env = env_type(selections={} if selection is None else {kind: selection})
         async with env.cached:
-            run = Run(env)
+            run = Run(env, held)
             await run.remember()
             await env.sync()
             env.connection.held = True
             for action, name in schedule:
                 if run.pending and action in _WRITES:
                     await run.answers("")
-                await action(run, name)
+                await run.patiently(action(run, name))
                 await run.remember()
-                await run.read(name)
+                await run.patiently(run.read(name))
             await run.end()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -17,7 +17,7 @@ import yaml
 from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.cluster.cache.informer import InformerState
+from ocf.cluster.cache.informer_state import InformerState
 from ocf.component.external.calls import ExternalCalls
 from ocf.concepts import ApplyOperation, Attempt
 from ocf.concepts.recorder import Why

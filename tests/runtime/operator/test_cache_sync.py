@@ -496,8 +496,12 @@ def test_what_one_owner_names_affects_no_other_owner(
 def test_too_many_objects_of_a_kind_that_one_owner_names_fail_that_owner_alone(run_test: RunTest) -> None:
     """Here once the kind has grown, while it is watched."""
 
+    async def list_guides(owner: Shop, context: ReconcileContext) -> None:
+        if owner.spec.guide:
+            await context.cluster.list("v1", "Secret")
+
     async def test(env: Env) -> None:
-        env.before = read_guide
+        env.before = list_guides
         await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "guide", "namespace": NAMESPACE}})
         await env.create(shop(guide="guide"))
         await env.create(shop("other"))

@@ -1,0 +1,289 @@
+"""Kinds of which not all objects are listed: nothing that exists looks as if it did not.
+
+Publicly reported of operators whose cache has a selector: an object without the label looks absent, and to create it
+fails, https://github.com/FoundationDB/fdb-kubernetes-operator/issues/1953, also once the label was removed by a user,
+https://github.com/kubevirt/hyperconverged-cluster-operator/pull/1801,
+https://github.com/openshift/external-secrets-operator/pull/153. And of caches that list all objects of a kind for one
+read by name, https://github.com/fluxcd/flux2/issues/3426.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf.cluster import DeleteOptions, ListOptions, Verb
+from ocf.cluster.cache import Selection
+from ocf.cluster.cache.selective import MOST_SINGLE
+from ocf.cluster.protocol import EventType
+from ocf.errors import ConfigError, ForbiddenError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.objects import Manifest, ObjectKey
+    from tests.cluster.cache.conftest import Env
+
+LABELLED = Selection(label_selector="ours=yes")
+NAMED = Selection(field_selector="metadata.name=chosen")
+ELSEWHERE = Selection(namespaces=["other"])
+BY_NAME = Selection(by_name=True)
+ALL = [
+    pytest.param(LABELLED, id="by a label that it does not have"),
+    pytest.param(NAMED, id="by another name"),
+    pytest.param(ELSEWHERE, id="by another namespace"),
+    pytest.param(BY_NAME, id="by name"),
+]
+
+
+def selecting(new_env: Callable[..., Env], selection: Selection) -> Env:
+    kind = new_env()
+    return new_env(selections={(kind.api_version, kind.kind): selection})
+
+
+def sent(env: Env) -> list[Verb]:
+    """Return the requests since the last call, without the watches."""
+    verbs: list[Verb] = [one.verb for one in env.server.requests if one.verb is not Verb.WATCH]
+    env.server.requests.clear()
+    return verbs
+
+
+def held(env: Env) -> int:
+    return sum(state.objects for state in env.cached.informers)
+
+
+@pytest.mark.parametrize("selection", ALL)
+async def test_an_object_that_is_not_selected_is_found_and_its_changes_are_seen(
+    new_env: Callable[..., Env], selection: Selection
+) -> None:
+    env = selecting(new_env, selection)
+    await env.theirs("others")
+    await env.theirs()
+    await env.sync()
+    assert await env.note() == "theirs"
+    await env.settle()
+    sent(env)
+    for note in ("a", "b"):
+        await env.theirs(note=note)
+        sent(env)
+        assert await env.note() == note
+        assert sent(env) == []
+    assert held(env) == 1
+    await env.server.delete(env.key(), DeleteOptions())
+    await env.settle()
+    with pytest.raises(NotFoundError):
+        await env.cached.get(env.key())
+
+
+@pytest.mark.parametrize("selection", ALL)
+async def test_an_object_that_is_applied_is_not_hidden_by_the_selection(
+    new_env: Callable[..., Env], selection: Selection
+) -> None:
+    """Whether its label is there, was never there or was removed, and whoever removed it."""
+    env = selecting(new_env, selection)
+    await env.sync()
+    with pytest.raises(NotFoundError):
+        await env.cached.get(env.key())
+    for labels, write in (({}, env.ours), ({"ours": "yes"}, env.ours), ({}, env.ours), ({"ours": "yes"}, env.theirs)):
+        await write(note=str(labels), **labels)
+        assert await env.note() == str(labels)
+        await env.settle()
+        assert await env.note() == str(labels)
+    await env.server.delete(env.key(), DeleteOptions())
+    await env.settle()
+    with pytest.raises(NotFoundError):
+        await env.cached.get(env.key())
+    await env.cached.create(env.web(note="again"), field_manager="us")
+    assert await env.note() == "again"
+
+
+async def test_an_object_that_looks_absent_in_the_watch_is_created_only_if_it_is(new_env: Callable[..., Env]) -> None:
+    env = selecting(new_env, LABELLED)
+    await env.theirs(ours="yes")
+    await env.sync()
+    assert await env.note() == "theirs"
+    unlabelled = env.web(note="unlabelled")
+    await env.server.update(unlabelled, field_manager="them")
+    await env.settle()
+    assert await env.note() == "unlabelled"
+    assert await env.names() == ["web"]
+
+
+async def test_a_list_shows_what_has_left_the_selection_until_it_is_gone(new_env: Callable[..., Env]) -> None:
+    """Pruning lists by owner: what lost its label is not forgotten."""
+    env = selecting(new_env, LABELLED)
+    for name in ("a", "b", "c"):
+        await env.theirs(name, ours="yes")
+    await env.theirs("foreign")
+    await env.sync()
+    assert await env.names() == ["a", "b", "c"]
+    for name in ("a", "b"):
+        await env.server.update(env.web(name), field_manager="them")
+    await env.server.delete(env.key("c"), DeleteOptions())
+    await env.settle()
+    assert await env.names() == ["a", "b"]
+    await env.server.delete(env.key("a"), DeleteOptions())
+    await env.settle()
+    sent(env)
+    assert await env.names() == ["b"]
+    assert sent(env) == []
+
+
+async def test_one_read_by_name_lists_and_holds_one_object(new_env: Callable[..., Env]) -> None:
+    env = selecting(new_env, BY_NAME)
+    for number in range(20):
+        await env.theirs(f"foreign-{number}")
+    await env.theirs()
+    env.server.requests.clear()
+    for _ in range(3):
+        await env.cached.get(env.key())
+        await env.settle()
+    assert (sent(env), held(env), env.connection.watches) == ([Verb.LIST], 1, 1)
+    for _ in range(3):
+        with pytest.raises(NotFoundError):
+            await env.cached.get(env.key("absent"))
+        await env.settle()
+    assert (sent(env), held(env), env.connection.watches) == ([Verb.LIST], 1, 2)
+
+
+async def test_a_read_needs_only_the_right_to_the_object(
+    new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A role with `resourceNames` allows lists and watches that select one of these names."""
+    env = selecting(new_env, BY_NAME)
+    await env.theirs()
+    asked: list[str] = []
+    list_them = env.connection.list
+
+    async def list_one(api_version: str, kind: str, options: ListOptions) -> Any:
+        asked.append(options.field_selector)
+        if options.field_selector != "metadata.name=web":
+            raise ForbiddenError("forbidden", code=403)
+        return await list_them(api_version, kind, options)
+
+    monkeypatch.setattr(env.connection, "list", list_one)
+    assert await env.note() == "theirs"
+    await env.time.advance(200)
+    await env.theirs(note="later")
+    assert await env.note() == "later"
+    assert {*asked} == {"metadata.name=web"}
+    assert env.cached.healthy
+
+
+async def test_beyond_the_limit_one_list_takes_the_place_of_single_watches(new_env: Callable[..., Env]) -> None:
+    env = selecting(new_env, BY_NAME)
+    names = [f"web-{number:03}" for number in range(MOST_SINGLE + 1)]
+    for name in names:
+        await env.theirs(name)
+    await env.theirs("foreign")
+    for name in names[:-1]:
+        await env.note(name)
+    await env.settle()
+    assert (held(env), env.connection.watches) == (MOST_SINGLE, MOST_SINGLE)
+    await env.note(names[-1])
+    await env.settle()
+    assert (held(env), env.connection.watches) == (MOST_SINGLE + 2, 1)
+    sent(env)
+    for name in names:
+        assert await env.note(name) == "theirs"
+    assert sent(env) == []
+
+
+async def test_beyond_the_limit_what_is_not_selected_is_read_and_known_to_be_unwatched(
+    new_env: Callable[..., Env],
+) -> None:
+    env = selecting(new_env, LABELLED)
+    names = [f"web-{number:03}" for number in range(MOST_SINGLE + 1)]
+    for name in names:
+        await env.theirs(name)
+    await env.sync()
+    for name in names:
+        await env.note(name)
+    assert [name for name in names if env.cached.unwatched(env.key(name))] == [names[-1]]
+    await env.theirs(names[-1], note="later")
+    assert await env.note(names[-1]) == "later"
+
+
+@pytest.mark.parametrize("needed", [False, True], ids=["not needed", "needed"])
+async def test_what_is_no_longer_read_is_watched_only_while_a_reader_needs_it(
+    new_env: Callable[..., Env], *, needed: bool
+) -> None:
+    env = selecting(new_env, BY_NAME)
+    asked: list[ObjectKey] = []
+
+    def needs(key: ObjectKey, _: object) -> bool:
+        asked.append(key)
+        return needed
+
+    env.cached.readers.append(needs)
+    await env.theirs()
+    await env.note()
+    env.cached.release_unread()
+    await env.settle()
+    assert (asked, env.connection.watches) == ([], 1)
+    env.cached.release_unread()
+    await env.settle()
+    assert (asked, env.connection.watches) == ([env.key()], int(needed))
+    assert await env.note() == "theirs"
+
+
+@pytest.mark.parametrize("selection", [LABELLED, BY_NAME], ids=["label", "by name"])
+async def test_a_subscriber_sees_an_object_enter_change_and_leave(
+    new_env: Callable[..., Env], selection: Selection
+) -> None:
+    env = selecting(new_env, selection)
+    await env.sync()
+    await env.ours(ours="yes")
+    seen: list[tuple[EventType, str]] = []
+    async with aclosing(env.cached.subscribe(env.api_version, env.kind)) as events:
+
+        async def following() -> Manifest:
+            event = await anext(events)
+            seen.append((event.type, event.object["metadata"]["annotations"]["note"]))
+            return event.object
+
+        await following()
+        await env.theirs(note="changed", ours="yes")
+        await following()
+        await env.server.delete(env.key(), DeleteOptions())
+        await env.settle()
+        await following()
+    assert [kind for kind, _ in seen] == [EventType.ADDED, EventType.MODIFIED, EventType.DELETED]
+    assert seen[1] == (EventType.MODIFIED, "changed")
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        pytest.param({"label_selector": "a b"}, 'label_selector "a b"', id="labels"),
+        pytest.param({"field_selector": "status.phase"}, 'field_selector "status.phase"', id="fields"),
+        pytest.param({"field_selector": "spec[0]=a"}, 'field_selector "spec[0]=a"', id="field with a position"),
+        pytest.param({"namespaces": ["Shop"]}, 'namespace "Shop"', id="namespace"),
+        pytest.param({"namespaces": "shop"}, 'such as ["shop"]', id="namespaces as a text"),
+        pytest.param({"by_name": True, "label_selector": "a=b"}, "by_name", id="by name and by label"),
+    ],
+)
+def test_an_invalid_selection_is_an_error_that_names_it(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Selection(**settings)
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field_selector", "live", "selected"),
+    [
+        pytest.param("status.phase=Running", {"status": {"phase": "Running"}}, True, id="equal"),
+        pytest.param("status.phase=Running", {"status": {"phase": "Failed"}}, False, id="another value"),
+        pytest.param("status.phase!=Running", {"status": {"phase": "Failed"}}, True, id="unequal"),
+        pytest.param("status.phase=Running", {}, None, id="no value"),
+        pytest.param("spec.hostNetwork=false", {"spec": {"hostNetwork": False}}, None, id="not a text"),
+        pytest.param("metadata.name=web,spec.unknown=1", {}, None, id="one of two is known"),
+    ],
+)
+def test_a_field_whose_text_only_the_api_server_knows_is_undecided(
+    field_selector: str, live: Manifest, selected: bool | None
+) -> None:
+    found = Selection(field_selector=field_selector).selects({"metadata": {"name": "web"}, **live})
+    assert found is selected
