@@ -14,6 +14,7 @@ from rich.progress import track
 from benchmarks import (
     admitting,
     bursts,
+    cached_objects,
     caches,
     clusters,
     commands,
@@ -54,6 +55,7 @@ _SUITES: Final = (
     clusters.suite,
     serving.suite,
     admitting.suite,
+    cached_objects.suite,
     caches.suite,
     converging.suite,
     bursts.suite,
@@ -71,6 +73,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     clusters.suite: clusters.small_suite,
     serving.suite: serving.small_suite,
     admitting.suite: admitting.small_suite,
+    cached_objects.suite: cached_objects.small_suite,
     caches.suite: caches.small_suite,
     converging.suite: converging.small_suite,
     bursts.suite: bursts.small_suite,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 from ocf.objects.manifest import Manifest, ObjectKey, split_api_version
@@ -63,9 +64,10 @@ def controller_of(live: Manifest) -> ControllerReference | None:
     listed = get_field(live, ("metadata", "ownerReferences"))
     for reference in listed if isinstance(listed, list) else ():
         if isinstance(reference, dict) and reference.get("controller"):
+            # Thousands of objects have controllers of one kind, whose texts are kept once.
             return ControllerReference(
-                str(reference.get("apiVersion", "")),
-                str(reference.get("kind", "")),
+                sys.intern(str(reference.get("apiVersion", ""))),
+                sys.intern(str(reference.get("kind", ""))),
                 str(reference.get("name", "")),
                 str(reference.get("uid", "")),
             )

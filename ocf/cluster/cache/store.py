@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.cluster.cache.keys import NamespacedName, namespaced_name
-from ocf.cluster.cache.serialization import CacheEntry, orphans_dependents, pack, unpack
+from ocf.cluster.cache.serialization import CacheEntry, Packing, orphans_dependents, unpack
 from ocf.cluster.cache.transform import NeedsContent, Reduction, metadata_of
 from ocf.cluster.indexes import Index, IndexKey
 from ocf.cluster.protocol import EventType, ListOptions, WatchEvent
@@ -81,6 +81,7 @@ class Store:
         needs_content: NeedsContent | None = None,
     ) -> None:
         self._reduce = reduce
+        self._packing = Packing()
         self._changed = changed
         self._needs_content = needs_content
         self._may_be_partial = needs_content is not None
@@ -435,8 +436,8 @@ class Store:
     def _packed(self, manifest: Manifest) -> CacheEntry:
         reduced = self._reduce(manifest) if self._reduce is not None else manifest
         if self._needs_content is None or namespaced_name(manifest) in self._asked or self._needs_content(manifest):
-            return pack(reduced)
-        entry = pack(metadata_of(reduced))
+            return self._packing.pack(reduced)
+        entry = self._packing.pack(metadata_of(reduced))
         entry.metadata_only = True
         return entry
 
@@ -444,7 +445,8 @@ class Store:
         """Add the content to an entry of the same version that lacks it, if it is held now."""
         if entry.metadata_only:
             packed = self._packed(manifest)
-            entry.packed, entry.metadata_only = packed.packed, packed.metadata_only
+            entry.packed, entry.samples = packed.packed, packed.samples
+            entry.metadata_only = packed.metadata_only
 
     def _forget_absences(self) -> None:
         """Drop the absences of objects of which no older state can arrive."""

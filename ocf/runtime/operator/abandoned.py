@@ -53,7 +53,7 @@ class AbandonedObjects:
         if controller is not None and (controller.group, controller.kind) != self._operator.owner_group_kind:
             return
         # Nearly all objects have no such finalizer, and need not be unpacked.
-        if self._finalizer.encode() in entry.packed:
+        if entry.has_text(self._finalizer):
             live = unpack(entry)
             if (controller is None or is_ending(live)) and self._finalizer in finalizers_of(live):
                 self._found.put_nowait(key)
