@@ -41,12 +41,11 @@ from ocf_server.controllers.settings import ControllerSettings
 from ocf_server.registry import created_parts, verbs
 from ocf_server.registry.conversion import ConversionWebhooks
 from ocf_server.registry.impersonation import authorize
-from ocf_server.registry.pages import BATCH, read_page
+from ocf_server.registry.pages import BATCH, read_page, selected_by
 from ocf_server.registry.pending_write import PendingWrite, run_without_admission
 from ocf_server.registry.registry import Registry, kind_of
 from ocf_server.registry.request_checks import require_subresource
 from ocf_server.registry.scale import apply_scale, patch_scale, scale_of, update_scale
-from ocf_server.registry.selectors import selection
 from ocf_server.registry.start import start
 from ocf_server.registry.storage import Storage
 from ocf_server.watch import StoredEvent, WatchSelector, follow, read_version
@@ -86,6 +85,7 @@ class EmbeddedCluster:
         authorization: Authorize every request by the roles and bindings in the cluster, as a real API server does with
             `--authorization-mode=RBAC`. The cluster itself is that of an administrator, who may do everything;
             `acting_as` returns that of others.
+        sharded_lists: Whether lists and watches have `shardSelector`, as with the feature gate `ShardedListAndWatch`.
 
     Example:
         >>> import asyncio
@@ -122,6 +122,7 @@ class EmbeddedCluster:
         admission: AdmissionClient | None = None,
         authorization: bool = False,
         system_objects: bool = False,
+        sharded_lists: bool = False,
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
         # Random values come from the seed, so that test runs are reproducible.
@@ -133,7 +134,7 @@ class EmbeddedCluster:
         self._checks = WriteOptions(warn=WarningLog())
         self._names_controller = NamesAcceptedController(self._registry)
         self._bookmark_every = bookmark_every
-        self._collects = collect
+        self._collects, self._sharded_lists = collect, sharded_lists
         self._apply_cache = ApplyCache()
         self._sender = ADMINISTRATOR
         self.requests = RequestLog()
@@ -330,12 +331,12 @@ class EmbeddedCluster:
         with self._recording(Request(Verb.LIST, api_version, kind, options.namespace), options.field_selector):
             resource = self._registry.resource(api_version, kind)
             if not self._registry.has_converter(resource):
-                return await read_page(self._registry, resource, options)
+                return await read_page(self._registry, resource, options, sharded=self._sharded_lists)
             if options.label_selector or options.field_selector:
                 # Selectors read the requested version, so all objects are converted, and not only those of the page.
                 every = [stored for _, stored in self._registry.store.objects(kind_of(resource), options.namespace)]
                 await self._conversions.ready(lambda: self._registry.require_converted(resource, every))
-            page = await read_page(self._registry, resource, options)
+            page = await read_page(self._registry, resource, options, sharded=self._sharded_lists)
             await self._conversions.ready(lambda: self._registry.require_converted(resource, page.items))
             return page
 
@@ -355,12 +356,12 @@ class EmbeddedCluster:
             resource = self._registry.resource(api_version, kind)
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
-            selects = selection(resource, options.label_selector, options.field_selector)
+            selects, _ = selected_by(resource, options, sharded=self._sharded_lists)
             ready = self._conversions.ready if self._registry.has_converter(resource) else None
             scope = WatchSelector(self._registry, resource, options.namespace, selects, ready)
             version = read_version(options.resource_version)
-        every, timeout = self._bookmark_every, options.timeout
-        async with aclosing(follow(scope, version, bookmark_every=every, seconds=timeout)) as events:
+        events = follow(scope, version, bookmark_every=self._bookmark_every, seconds=options.timeout)
+        async with aclosing(events):
             async for event in events:
                 yield event
 

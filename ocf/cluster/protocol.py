@@ -112,6 +112,8 @@ class ListOptions:
         field_selector: A field selector. Every kind can be selected by `metadata.name` and `metadata.namespace`, some
             kinds also by the fields listed in
             https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
+        shard_selector: A shard selector, the text of `ocf.objects.ShardSelector`; empty for all objects. An API server
+            that does not know it, or whose gate is off, ignores it: then the list has no `shard_selector` of its own.
         controller: Only objects whose controller, in their owner references, has this uid; empty for all objects. No
             selector of the API server can select them: a cache has an index of them, and any other cluster lists what
             the other options select. A page may have fewer objects than `limit` then, or none.
@@ -127,6 +129,7 @@ class ListOptions:
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    shard_selector: str = ""
     controller: str = ""
     owner: str = ""
     index: IndexKey | None = None
@@ -146,6 +149,7 @@ class WatchOptions:
         label_selector: As in `ListOptions`. An object that begins to match is reported as `ADDED`, one that ceases to
             match as `DELETED`.
         field_selector: As `label_selector`.
+        shard_selector: As in `ListOptions`.
         timeout: Seconds after which the watch ends, after a bookmark two seconds before; None leaves the end to the
             cluster.
     """
@@ -154,6 +158,7 @@ class WatchOptions:
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    shard_selector: str = ""
     timeout: float | None = None
 
 
@@ -209,12 +214,14 @@ class ObjectList:
         continue_token: The token that requests the next page; empty on the last page.
         remaining_item_count: Number of objects after this page; None on the last page, and where the API server does
             not count them, as with selectors.
+        shard_selector: The shard selector by which the API server has selected the items; empty if it has not.
     """
 
     items: tuple[Manifest, ...]
     resource_version: str
     continue_token: str = ""
     remaining_item_count: int | None = None
+    shard_selector: str = ""
 
     def selected_by(self, options: ListOptions) -> ObjectList:
         """Return the page with only the objects that no selector of the API server can select.

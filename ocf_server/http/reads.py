@@ -37,6 +37,8 @@ async def handle_list(backend: Backend, context: RequestContext) -> Response:
         metadata["continue"] = found.continue_token
     if found.remaining_item_count is not None:
         metadata["remainingItemCount"] = found.remaining_item_count
+    if found.shard_selector:
+        metadata["shardInfo"] = {"selector": found.shard_selector}
     if context.media.encoding is Encoding.YAML:
         return Response(list_body(context, map(encoder.shown, found.items), metadata), media=context.media)
     items = map(_item_encoder(context, encoder), found.items)
@@ -63,6 +65,7 @@ def list_options(backend: Backend, context: RequestContext, options: ListQuery) 
         namespace=context.path.namespace,
         label_selector=options.label_selector,
         field_selector=options.field_selector,
+        shard_selector=options.shard_selector,
         limit=options.limit,
         continue_token=options.continue_token or _exact(backend, options),
     )

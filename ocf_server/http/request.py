@@ -221,6 +221,7 @@ class ListQuery:
 
     label_selector: str = ""
     field_selector: str = ""
+    shard_selector: str = ""
     limit: int = 0
     continue_token: str = ""
     resource_version: str = ""
@@ -240,6 +241,7 @@ class ListQuery:
         options = cls(
             label_selector=query.get("labelSelector", ""),
             field_selector=query.get("fieldSelector", ""),
+            shard_selector=query.get("shardSelector", ""),
             limit=max(0, integer(query, "limit")),
             continue_token=query.get("continue", ""),
             resource_version=query.get("resourceVersion", ""),

@@ -161,6 +161,7 @@ async def _events(backend: Backend, context: RequestContext, options: ListQuery)
             namespace=context.path.namespace,
             label_selector=options.label_selector,
             field_selector=options.field_selector,
+            shard_selector=options.shard_selector,
             timeout=options.timeout or None,
         ),
     )

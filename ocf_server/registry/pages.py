@@ -5,23 +5,49 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from ocf.cluster.protocol import ListOptions, ObjectList
+from ocf.cluster.protocol import ListOptions, ObjectList, WatchOptions
 from ocf.objects import Manifest
+from ocf.objects.shards import ShardSelector
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import ExpiredPageError, method_not_allowed
 from ocf_server.registry.continue_tokens import LATEST, read_token, write_token
 from ocf_server.registry.registry import Registry, kind_of, place_of
 from ocf_server.registry.selectors import Predicate, selection
+from ocf_server.registry.shard_selectors import read_shard_selector
 from ocf_server.registry.storage import Listing
 
-__all__ = ["BATCH", "read_page"]
+__all__ = ["BATCH", "read_page", "selected_by"]
 
 BATCH: Final = 500
 """Number of objects after which a long list lets other requests run."""
 
 
-async def read_page(registry: Registry, resource: ApiResource, options: ListOptions) -> ObjectList:
+def selected_by(
+    resource: ApiResource, options: ListOptions | WatchOptions, *, sharded: bool
+) -> tuple[Predicate | None, ShardSelector | None]:
+    """Parse the selectors of a list or a watch.
+
+    Args:
+        sharded: Whether there are shard selectors; they are ignored otherwise.
+
+    Returns:
+        The predicate of all selectors, and the shard selector; None for what selects everything.
+
+    Raises:
+        BadRequestError: If a label or field selector is malformed.
+        ServerError: If the shard selector is malformed.
+    """
+    shards = read_shard_selector(options.shard_selector) if sharded else None
+    return selection(resource, options.label_selector, options.field_selector, shards), shards
+
+
+async def read_page(
+    registry: Registry, resource: ApiResource, options: ListOptions, *, sharded: bool = False
+) -> ObjectList:
     """Return one page of the objects of a kind.
+
+    Args:
+        sharded: Whether there are shard selectors; they are ignored otherwise.
 
     Returns:
         The page. Its items are those of the store, in the version in which they are stored: they must not be changed,
@@ -29,12 +55,13 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
 
     Raises:
         ApiError: If the objects of the kind are not stored (405).
-        BadRequestError: If a selector or the continue token is malformed.
+        BadRequestError: If a label or field selector, or the continue token, is malformed.
+        ServerError: If the shard selector is malformed.
         ExpiredPageError: If the continue token is of a version that the log does not contain any more.
     """
     if "list" not in resource.verbs:
         raise method_not_allowed()
-    selects = selection(resource, options.label_selector, options.field_selector)
+    selects, shards = selected_by(resource, options, sharded=sharded)
     store = registry.store
     version, after = store.version, None
     if options.continue_token:
@@ -48,10 +75,13 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
     else:
         # As on a real API server, which would have to read all objects to count those that a selector matches.
         page, remaining = await _selected(registry, resource, listing, selects, options.limit), None
+        # A shard selector alone does not keep it from counting: it counts what the selector does not match as well.
+        if len(page) > options.limit > 0 and not (options.label_selector or options.field_selector):
+            remaining = len(listing) - options.limit
     more = options.limit > 0 and (len(page) > options.limit or bool(remaining))
     page = page[: options.limit] if options.limit > 0 else page
     token = write_token(version, place_of(page[-1])) if more else ""
-    return ObjectList(tuple(page), str(version), token, remaining or None)
+    return ObjectList(tuple(page), str(version), token, remaining or None, str(shards or ""))
 
 
 def _first(listing: Listing, limit: int) -> tuple[list[Manifest], int]:

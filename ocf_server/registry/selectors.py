@@ -1,4 +1,4 @@
-"""Label selectors and field selectors of requests, combined into one predicate.
+"""Label selectors, field selectors and shard selectors of requests, combined into one predicate.
 
 Every kind supports name and namespace in field selectors, some kinds more. The fields are those of a real API server
 with its exceptions: a Namespace, for example, does not support `metadata.namespace`. Source:
@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from ocf.errors import ApiError, ManifestError
 from ocf.objects import Manifest
 from ocf.objects.selectors import LabelSelector, parse_field_selector
+from ocf.objects.shards import ShardSelector
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import bad_request
 
@@ -20,20 +21,25 @@ Predicate: TypeAlias = Callable[[Manifest], bool]
 """Function that returns whether an object is selected."""
 
 
-def selection(resource: ApiResource, label_selector: str, field_selector: str) -> Predicate | None:
+def selection(
+    resource: ApiResource, label_selector: str, field_selector: str, shards: ShardSelector | None = None
+) -> Predicate | None:
     """Parse the selectors of a request.
 
     Args:
         label_selector: The label selector, `app=web,tier in (front,back),!canary`; empty selects everything.
         field_selector: The field selector, `metadata.name=web`; empty selects everything.
+        shards: The shard selector; None selects everything.
 
     Returns:
-        The predicate of both selectors, or None if they select everything.
+        The predicate of all selectors, or None if they select everything.
 
     Raises:
         BadRequestError: If a selector is malformed, or contains a field that the kind does not support.
     """
     predicates = [found for found in (_by_labels(label_selector), _by_fields(resource, field_selector)) if found]
+    if shards is not None:
+        predicates.append(shards.matches)
     if len(predicates) <= 1:
         return predicates[0] if predicates else None
     return lambda manifest: all(predicate(manifest) for predicate in predicates)

@@ -71,6 +71,7 @@ def listing(resource: DiscoveredResource, options: ListOptions) -> HttpRequest:
         _query(
             labelSelector=options.label_selector,
             fieldSelector=options.field_selector,
+            shardSelector=options.shard_selector,
             limit=str(options.limit) if options.limit else "",
             **{"continue": options.continue_token},
         ),
@@ -89,6 +90,7 @@ def watching(resource: DiscoveredResource, options: WatchOptions, *, seconds: fl
             timeoutSeconds=str(max(1, round(seconds))),
             labelSelector=options.label_selector,
             fieldSelector=options.field_selector,
+            shardSelector=options.shard_selector,
         ),
     )
 

@@ -138,6 +138,7 @@ def read_list(answer: Manifest, api_version: str, kind: str) -> ObjectList:
         resource_version=str(metadata.get("resourceVersion") or ""),
         continue_token=str(metadata.get("continue") or ""),
         remaining_item_count=metadata.get("remainingItemCount"),
+        shard_selector=str(_mapping(metadata.get("shardInfo")).get("selector") or ""),
     )
 
 
