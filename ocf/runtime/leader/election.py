@@ -27,7 +27,7 @@ from ocf.objects import ObjectKey
 from ocf.runtime.leader.elector import Elector
 from ocf.runtime.leader.timing import Timing
 
-__all__ = ["Leadership", "lead"]
+__all__ = ["FencedCluster", "Leadership", "lead"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ async def lead(
         async with term:
             renewing = asyncio.create_task(_renew(elector, term))
             try:
-                yield Leadership(_FencedCluster(cluster, lambda: elector.holds, key), identity, partial(_overdue, term))
+                yield Leadership(FencedCluster(cluster, lambda: elector.holds, key), identity, partial(_overdue, term))
             finally:
                 renewing.cancel()
                 await asyncio.gather(renewing, return_exceptions=True)
@@ -171,7 +171,7 @@ async def _release(elector: Elector) -> None:
 _FORBIDDEN: Final = 403
 
 
-class _FencedCluster(InterceptingCluster):
+class FencedCluster(InterceptingCluster):
     """A cluster that rejects writes while they are not allowed; reads are always allowed.
 
     Args:

@@ -10,13 +10,14 @@ shorter time than this process holds the lease.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock
-from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
+from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.timestamps import format_micro_time
 from ocf.runtime.leader.timing import Timing
@@ -24,6 +25,7 @@ from ocf.runtime.leader.timing import Timing
 __all__ = ["Elector"]
 
 _MANAGER: Final = "leader-election"
+_INTERNAL_ERROR: Final = 500
 _NEVER: Final = timedelta(0)  # an elapsed time is never before it
 
 
@@ -34,6 +36,7 @@ class Elector:
     Args:
         identity: The identity of this process, which must be unique.
         clock: Measures how long other holders have not renewed the lease.
+        labels: Labels of the lease.
 
     Attributes:
         valid_until: When this process stops holding the lease, as `elapsed` of the clock; in the past if it does not.
@@ -44,9 +47,12 @@ class Elector:
     identity: str
     clock: Clock
     timing: Timing
+    labels: Mapping[str, str] = field(default_factory=dict)
     valid_until: timedelta = _NEVER
     _seen: Manifest | None = field(default=None, init=False)
     _seen_at: timedelta = field(default=_NEVER, init=False)
+    _read_at: timedelta = field(default=_NEVER, init=False)
+    """When the last read began that showed the lease as it was last seen."""
 
     @property
     def holds(self) -> bool:
@@ -73,7 +79,7 @@ class Elector:
         """
         started = self.clock.elapsed()
         if self._seen is not None and self.holds and await self._update(self._seen):
-            self.valid_until = started + self.timing.renew_deadline
+            self._read_at, self.valid_until = started, started + self.timing.renew_deadline
             return True
         try:
             live = await self.cluster.get(self.key)
@@ -86,8 +92,36 @@ class Elector:
                 return False
             taken = await self._update(live)
         if taken:
-            self.valid_until = started + self.timing.renew_deadline
+            self._read_at, self.valid_until = started, started + self.timing.renew_deadline
         return taken
+
+    async def take(self, live: Manifest | None) -> bool:
+        """Write this process into a lease that is free; return whether no other process wrote it first.
+
+        Args:
+            live: The lease as read; None if it did not exist.
+        """
+        return await (self._create() if live is None else self._update(live))
+
+    def observe(self, live: Manifest, began: timedelta) -> None:
+        """Take note of a lease that several processes hold together, under one identity, as a list shows it.
+
+        Whoever renews it does so for all: a renewal that was not there when it was last read was sent after that.
+
+        Args:
+            began: When the list was sent, as `elapsed` of the clock.
+        """
+        if _holder(live) != self.identity:
+            self.valid_until = _NEVER
+        elif self._seen is not None and live.get("spec") != self._seen.get("spec"):
+            self.valid_until = max(self.valid_until, self._read_at + self.timing.renew_deadline)
+        self._observe(live)
+        self._read_at = began
+
+    @property
+    def unchanged_for(self) -> timedelta:
+        """For how long the lease has been seen without a change."""
+        return self.clock.elapsed() - self._seen_at
 
     async def release(self) -> None:
         """Release the lease, if this process holds it, so that others need not wait until it expires."""
@@ -109,7 +143,9 @@ class Elector:
         return _holder(live) in {"", self.identity} or self.free_in <= timedelta(0)
 
     async def _create(self) -> bool:
-        metadata = {"name": self.key.name, "namespace": self.key.namespace}
+        metadata: Manifest = {"name": self.key.name, "namespace": self.key.namespace}
+        if self.labels:
+            metadata["labels"] = {**self.labels}
         lease = {"apiVersion": self.key.api_version, "kind": self.key.kind, "metadata": metadata}
         try:
             live = await self.cluster.create({**lease, "spec": self._spec({})}, field_manager=_MANAGER)
@@ -121,9 +157,16 @@ class Elector:
     async def _update(self, seen: Manifest) -> bool:
         """Write this process into the lease as last read; return whether no other process wrote it first."""
         wanted = {**copy_json(seen), "spec": self._spec(seen.get("spec") or {})}
+        if self.labels:
+            wanted["metadata"]["labels"] = {**(wanted["metadata"].get("labels") or {}), **self.labels}
         try:
             live = await self.cluster.update(wanted, field_manager=_MANAGER)
         except (ConflictError, NotFoundError):
+            return False
+        except ServerError as error:
+            # The API server creates a Lease by an update; that of one which was deleted fails because of its version.
+            if error.code != _INTERNAL_ERROR:
+                raise
             return False
         self._observe(live)
         return True

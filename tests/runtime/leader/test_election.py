@@ -324,6 +324,21 @@ def test_two_never_lead_at_once(run: Run, new_clock: NewClock) -> None:
     assert oracle.overlaps == 0
 
 
+def test_a_leader_whose_lease_is_deleted_writes_it_again(run: Run, new_clock: NewClock) -> None:
+    """The API server would create it by an update, and rejects the version of the deleted one."""
+
+    async def work() -> None:
+        cluster = EmbeddedCluster()
+        async with lead(cluster, LEASE.name, namespace=LEASE.namespace, identity="one", clock=new_clock()) as leader:
+            for _ in range(3):
+                await cluster.delete(LEASE)
+                await asyncio.sleep(5)
+                assert (await cluster.get(LEASE))["spec"]["holderIdentity"] == leader.identity
+            await asyncio.sleep(60)
+
+    run(work())
+
+
 class TestTiming:
     @pytest.mark.parametrize(
         "wrong",
