@@ -27,7 +27,7 @@ from ocf.objects import ObjectKey
 from ocf.runtime.leader.elector import Elector
 from ocf.runtime.leader.timing import Timing
 
-__all__ = ["FencedCluster", "Leadership", "lead"]
+__all__ = ["FencedCluster", "Leadership", "lead", "new_identity"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ async def lead(
         >>> asyncio.run(operate())
         'one'
     """
-    identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+    identity = identity or new_identity()
     key = ObjectKey("coordination.k8s.io/v1", "Lease", name, namespace)
     elector = Elector(cluster, key, identity, clock or SystemClock(), timing)
     await _acquire(elector, random)
@@ -113,6 +113,11 @@ async def lead(
         raise LeaseLostError(f"{namespace}/{name}", identity, holder) from None
     finally:
         await _release(elector)
+
+
+def new_identity() -> str:
+    """Return an identity that no other process has."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 def _seconds_left(elector: Elector) -> float:

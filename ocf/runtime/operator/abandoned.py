@@ -39,7 +39,11 @@ _BACKOFF: Final = ExponentialBackoff()
 class AbandonedObjects:
     """Held objects of one operator that are being deleted, or whose owner is; each is released if that is gone."""
 
-    def __init__(self, operator: Operator[Any], cache: CachedCluster, owners: CachedCluster) -> None:
+    def __init__(
+        self, operator: Operator[Any], cache: CachedCluster, owners: CachedCluster, holds: Callable[[str, str], bool]
+    ) -> None:
+        """Look after the objects of the owners of this process, as `holds` says by uid and namespace."""
+        self._holds = holds
         self._operator = operator
         self._cache = cache
         self._owner_cache = owners
@@ -97,7 +101,9 @@ class AbandonedObjects:
 
         def is_needed(live: Manifest) -> bool:
             owners = self._appliers(live)
-            return controller_of(live) is not None or not owners or not owners.isdisjoint(living)
+            # The owner cache does not have those of other replicas.
+            others = not all(self._is_own(uid, live) for uid in owners)
+            return controller_of(live) is not None or not owners or others or not owners.isdisjoint(living)
 
         return is_needed
 
@@ -107,6 +113,10 @@ class AbandonedObjects:
         names = [name for name in ManagedFields.of(live).appliers if name.startswith(start)]
         return {name.removesuffix(f"/{SECOND}").rpartition("/")[2] for name in names}
 
+    def _is_own(self, uid: str, live: Manifest) -> bool:
+        """Return whether an object's owner is one of this process; owners divided by namespace are in that of it."""
+        return self._holds(uid, live["metadata"].get("namespace", ""))
+
     def _home(self, key: ObjectKey) -> str:
         """Return the namespace whose owners are read with those of an object; empty if those of all are."""
         scopes = {each.namespace for each in self._owner_cache.informers_of(*self._operator.owner_kind)}
@@ -115,7 +125,7 @@ class AbandonedObjects:
     def _is_needed(self, live: Manifest) -> bool:
         """Return whether an object has an owner, or is not being deleted, so that its deletion is another event."""
         controller = controller_of(live)
-        if controller is None or not is_ending(live):
+        if controller is None or not is_ending(live) or not self._is_own(controller.uid, live):
             return True
         homes = live["metadata"].get("namespace", ""), ""
         names = [ObjectKey(*self._operator.owner_kind, controller.name, home) for home in homes]

@@ -14,15 +14,18 @@ from ocf.errors import ApiError, failure_text
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.operator.process import Process, open_lifespan, run_task
+from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
+from ocf.runtime.sharding.slots import SlotLostError, Slots
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.cache import CachedCluster
     from ocf.runtime.operator.operator import Operator
     from ocf.runtime.operator.options import Lease, ManagerOptions
-    from ocf.runtime.operator.supervised_tasks import StartTask
 
-__all__ = ["ENDED_EVENT", "Background", "happened_to_process"]
+__all__ = ["ENDED_EVENT", "Background", "happened_to_process", "in_first_slot"]
+
+_FIRST: Final = 0
 
 ENDED_EVENT: Final = "OperatorEnded"
 """Reason of the event about an operator that ends its process."""
@@ -153,6 +156,24 @@ class Background:
         reason = ENDED_EVENT if ends else FAILED_EVENT
         recorder = self._recorders.get(operator) or self._posted.get(operator)
         await happened_to_process(self._cluster, self._options.lease, recorder, reason, f"{operator}: {problem}")
+
+
+async def in_first_slot(slots: Slots, begin: Callable[[StartTask], None]) -> None:
+    """Run tasks for as long as this process holds the first slot, each time that it does, until cancelled.
+
+    Args:
+        begin: Starts the tasks.
+    """
+    while True:
+        changed = slots.changed
+        if _FIRST in slots.accepted:
+            with suppress(SlotLostError):
+                async with slots.working(_FIRST), supervised_tasks() as start:
+                    begin(start)
+                    while _FIRST in slots.accepted:
+                        await slots.changed.wait()
+        else:
+            await changed.wait()
 
 
 async def happened_to_process(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -34,21 +32,20 @@ from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.unserved_kinds import UnservedKinds
 from ocf.runtime.operator.unwatched_objects import unwatched_objects
 from ocf.runtime.operator.watches import mapped
+from ocf.runtime.sharding.slots import SlotLostError
 from ocf.runtime.workqueue import Priority, WorkQueue, work
 from ocf.runtime.workqueue.workers import retry_delay
 
 if TYPE_CHECKING:
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.serialization import CacheEntry
-    from ocf.component.model.context_values import ContextValues
-    from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
+    from ocf.runtime.operator.controller_deps import ControllerDeps
     from ocf.runtime.operator.operator import Kind, Operator
     from ocf.runtime.operator.owners import Owners
     from ocf.runtime.operator.watches import Watch
-    from ocf.runtime.workqueue.metrics import QueueMetrics
 
-__all__ = ["Controller", "ControllerDeps"]
+__all__ = ["Controller"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -63,32 +60,6 @@ _RELEASE_PERIOD: Final = 300.0
 _CANCEL_GRACE: Final = timedelta(minutes=1)
 _FOR_EVER: Final = timedelta(days=36_500)
 _NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerDeps:
-    """Dependencies of a controller.
-
-    Args:
-        forget: Called with each deleted owner.
-        namespaces: Namespaces that the controller watches; empty for all.
-        metrics: Metrics of the queue; None collects none.
-        shutdown_timeout: How long running reconciles may continue after `stop`.
-        random: Returns a random number in [0, 1), for jitter.
-        values: What the lifespan of the operator has set.
-        folding: Returns a block for the reconcile of an owner, in which its events are held.
-    """
-
-    clock: Clock
-    recorder: Recorder
-    forget: Callable[[ObjectKey], object]
-    namespaces: tuple[str, ...] = ()
-    metrics: QueueMetrics | None = None
-    shutdown_timeout: timedelta = timedelta(0)
-    cache_sync_timeout: timedelta = timedelta(minutes=2)
-    random: Callable[[], float] = random.random
-    values: ContextValues | None = None
-    folding: Callable[[ObjectKey], AbstractContextManager[object]] = nullcontext
 
 
 class Controller:
@@ -106,7 +77,7 @@ class Controller:
         self._owners: Final = owners
         self._deps = deps
         self._index = ObservationIndex()
-        self._abandoned = AbandonedObjects(operator, cache, owners.cache)
+        self._abandoned = AbandonedObjects(operator, cache, owners.cache, owners.holds)
         self._departed = DepartedOwners(cache, owners.cache)
         self._unserved: Final = UnservedKinds(operator, cache, self._enqueue_followers)
         self._runs: dict[ObjectKey, RunningReconcile] = {}
@@ -164,7 +135,9 @@ class Controller:
             self._cache.readers.append(self._affected.depend_on)
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
-            if self._owners.are_cached_apart:
+            if self._owners.slots is not None:
+                start(self._enqueue_gained(), f"{self.operator.name} takes owners")
+            if self.operator.label_selector:
                 start(self._release_unselected(), f"{self.operator.name} releases owners")
             start(self._release_unread(), f"{self.operator.name} releases kinds")
             start(self._abandoned.run(), f"{self.operator.name} releases objects")
@@ -200,7 +173,13 @@ class Controller:
         Those that the object before the change affects are among them: an owner reference or a label that was taken off
         must be seen by the owner that it named.
         """
-        if change.type is EventType.DELETED and (key.api_version, key.kind) == self._owner_kind:
+        is_owner = (key.api_version, key.kind) == self._owner_kind
+        if is_owner and change.type is EventType.DELETED and not self._owners.holds(change.entry.uid, key.namespace):
+            # It is in a slot that this process gives up, and not deleted. What runs ends first.
+            if key not in self._runs:
+                self._forget(key)
+            return
+        if is_owner and change.type is EventType.DELETED:
             last = unpack(change.entry)
             paused = find_pause(last, self.operator.name, self._pause_path) is not None
             self._departed.ended(change.entry, paused=paused)
@@ -224,7 +203,7 @@ class Controller:
     def _is_unseen(self, owner: ObjectKey, key: ObjectKey, change: CacheChange) -> bool:
         """Return whether a change has to enqueue an owner; a running reconcile records it for its end."""
         run_state = self._runs.get(owner)
-        known = run_state is not None or self._index.uid(owner) is not None
+        known = run_state is not None or self._index.uid(owner) is not None or self._departed.knows(owner)
         if not self._owners.is_affected(owner, key, change, known=known):
             return False
         if owner in self._paused and key != owner:
@@ -244,6 +223,19 @@ class Controller:
             self._pacer.changed(owner, urgent=urgent)
 
     async def _reconcile_key(self, owner: ObjectKey) -> timedelta | None:
+        """Reconcile an owner, unless it is one of another replica, or becomes one."""
+        uid = self._index.uid(owner) or self._departed.uid(owner)
+        try:
+            async with self._owners.working(owner, uid):
+                delay = await self._reconcile_once(owner)
+        except SlotLostError:
+            delay = None
+        if not self._owners.has_left(owner, self._index.uid(owner) or self._departed.uid(owner) or uid):
+            return delay
+        self._forget(owner)
+        return None
+
+    async def _reconcile_once(self, owner: ObjectKey) -> timedelta | None:
         """Reconcile an owner; enqueue it again if events arrived meanwhile that the reconcile has not observed."""
         run_state = self._runs[owner] = RunningReconcile(ObservedVersions(owner))
         self._pacer.began(owner)
@@ -478,6 +470,14 @@ class Controller:
             for namespace in await self.declared.namespaces_of(*self.operator.owner_kind):
                 for owner in await self._owners.known(namespace):
                     self.queue.add(owner, priority=Priority.UNCHANGED)
+
+    async def _enqueue_gained(self) -> None:
+        """Enqueue the owners of each slot that this process takes; the cache may have held them all the time."""
+        async for gained in self._owners.gained():
+            for namespace in await self._declared.namespaces_of(*self._owner_kind):
+                for owner in await self._owners.known(namespace):
+                    if self._owners.are_in(gained, owner):
+                        self.queue.add(owner, priority=Priority.UNCHANGED)
 
     async def _release_unselected(self) -> None:
         """Enqueue what has a finalizer of the operator and is not selected, at the start and once per resync."""

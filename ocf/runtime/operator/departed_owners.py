@@ -112,6 +112,10 @@ class DepartedOwners:
         """Return whether objects of a deleted owner may still exist."""
         return owner in self._left
 
+    def uid(self, owner: ObjectKey) -> str | None:
+        """Return the uid of a deleted owner whose objects may still exist; None if there is none."""
+        return next((left.owner.uid for left in self._left.get(owner, {}).values()), None)
+
     async def restore_references(self, owner: ObjectKey) -> None:
         """Put back the owner references of what a deleted owner has left behind.
 

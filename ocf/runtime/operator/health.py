@@ -46,6 +46,7 @@ class Health:
         self._webhooks: WebhookServer | None = None
         self._converted: Collection[tuple[str, str]] = ()
         self._starts: dict[str, str] = {}
+        self._shards: Check | None = None
 
     def expect(self, part: str, problem: str) -> None:
         """Make the process unready until a part of it has started, `webhooks`; called before the checks are served."""
@@ -59,6 +60,10 @@ class Health:
         """Set the server of the webhooks."""
         self._webhooks, self._converted = webhooks, converted
         self.has_started("webhooks")
+
+    def set_shards(self, check: Check) -> None:
+        """Set the check of the Leases of a process that shares the owners with others."""
+        self._shards = check
 
     def set_waiting(self, caches: Sequence[CachedCluster], declared: Sequence[DeclaredKinds]) -> None:
         """Set the caches that are filled while the process waits for the lease, and the kinds that they must have."""
@@ -88,7 +93,8 @@ class Health:
             "owners": lambda: self.owners(without=self._converted),
             "watches": lambda: self.watches(without=self._converted),
         }
-        return {**own, **{part: partial(self._started, part) for part in self._starts}}
+        shards = {"shards": self._shards} if self._shards is not None else {}
+        return {**own, **shards, **{part: partial(self._started, part) for part in self._starts}}
 
     def _live_webhooks(self) -> str:
         return self._webhooks.live() if self._webhooks is not None else ""

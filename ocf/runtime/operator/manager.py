@@ -31,8 +31,9 @@ from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import FoldedEvents, multi_recorder, rewrite_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
 from ocf.runtime.monitoring.metrics import PrometheusRecorder
-from ocf.runtime.operator.background import ENDED_EVENT, Background, happened_to_process
-from ocf.runtime.operator.controller import Controller, ControllerDeps
+from ocf.runtime.operator.background import ENDED_EVENT, Background, happened_to_process, in_first_slot
+from ocf.runtime.operator.controller import Controller
+from ocf.runtime.operator.controller_deps import ControllerDeps
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.runtime.operator.operator import Kind, Operator
@@ -43,6 +44,7 @@ from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.uncached_kinds import UncachedKinds
 from ocf.runtime.operator.webhook_options import serving_webhooks
+from ocf.runtime.sharding.sharded_objects import ShardedObjects
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
 if TYPE_CHECKING:
@@ -83,16 +85,21 @@ class Manager:
         self._posted: dict[str, Recorder] = {}
         self._started = asyncio.Event()
         self._stop = asyncio.Event()
+        self._shards = options.membership(cluster)
         self._runner = LeaderRunner(
-            cluster,
+            cluster if self._shards is None else self._shards.slots.fenced(cluster),
             self._open_term,
-            lease=options.lease,
+            lease=options.lease if self._shards is None else None,
             clock=options.clock,
             random=options.random,
             stopped=self._stop,
         )
         lease = self._runner.lost if options.lease is not None else None
         self.health: Final = Health(options.clock, options.watch_failure_timeout, lease)
+        if self._shards is not None:
+            self.health.set_shards(self._shards.ready)
+            if self._metrics is not None:
+                self._metrics.state.set_shards(self._shards)
         self._background = Background(operators, cluster, partial(self._cache, cluster), options, self._stop)
         self._waiting: OperatorCaches | None = None
         """The caches that outlive a term; None if each term has its own."""
@@ -157,7 +164,9 @@ class Manager:
                 self.health.has_started("lifespan")
             await self._register_policies(stack)
             await self._serve_webhooks(stack)
-            waits = self._options.lease is not None and self._options.warm_standby
+            if self._shards is not None:
+                await stack.enter_async_context(self._shards.joined())
+            waits = self._options.lease is not None and self._options.warm_standby and self._shards is None
             if not (waits or self._background.runs_in_each_replica):
                 await self._runner.run()
                 return
@@ -217,7 +226,8 @@ class Manager:
             if self._waiting is not None:
                 caches = self._waiting.writing_to(cluster)
             else:
-                opened = OperatorCaches.open(cluster, self._operators, self._cache)
+                slots = self._shards.slots if self._shards is not None else None
+                opened = OperatorCaches.open(cluster, self._operators, self._cache, slots)
                 caches = await stack.enter_async_context(opened)
             self._background.begin_term(stack, caches.shared)
             self._controllers = tuple(
@@ -237,8 +247,16 @@ class Manager:
                 self.health,
                 self._started,
                 announce=partial(self._announce, cluster),
-                background=partial(self._background.start, on_leader=True),
+                background=self._start_background,
             )
+
+    def _start_background(self, start: StartTask) -> None:
+        """Start the tasks that run in one replica only: the leader, or the one that holds the first slot."""
+        begin = partial(self._background.start, on_leader=True)
+        if self._shards is None:
+            begin(start)
+        else:
+            start(in_first_slot(self._shards.slots, begin), "tasks of the first slot")
 
     async def _announce(self, cluster: Cluster, operator: str, problem: str) -> None:
         """Record why the process ends, in an event about its lease."""
@@ -259,7 +277,7 @@ class Manager:
 
     def _cache(self, cluster: Cluster, needs_content: Mapping[Kind, NeedsContent] | None = None) -> CachedCluster:
         # A selection of owners has only these, which are read in any case.
-        of_owners = isinstance(cluster, SelectedObjects)
+        of_owners = isinstance(cluster, SelectedObjects | ShardedObjects)
         return CachedCluster(
             cluster,
             uncached=() if of_owners else self._uncached,
@@ -299,7 +317,8 @@ class Manager:
             values=self._background.values(operator.name),
             folding=folding.reconciling if folding is not None else nullcontext,
         )
-        owners = Owners(operator, caches.shared, caches.owners_of(operator), cluster)
+        slots = self._shards.slots if self._shards is not None else None
+        owners = Owners(operator, caches.shared, caches.owners_of(operator), cluster, slots)
         return Controller(operator, caches.shared, owners, deps)
 
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster.cache import Selection
 from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.owners import SelectedObjects, content_needed
+from ocf.runtime.sharding.sharded_objects import ShardedObjects
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.transform import NeedsContent
     from ocf.runtime.operator.operator import Kind, Operator
+    from ocf.runtime.sharding.slots import Slots
 
 __all__ = ["OperatorCaches", "selection_problems", "selections"]
 
@@ -55,7 +57,7 @@ def selection_problems(operators: Sequence[Operator[Any]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCaches:
-    """One cache for all kinds, and one for the owners of each operator that selects them by label.
+    """One cache for all kinds, and one for the owners of each operator that selects them by label or by slots.
 
     Args:
         shared: The cache for all kinds.
@@ -69,19 +71,20 @@ class OperatorCaches:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, cluster: Cluster, operators: Sequence[Operator[Any]], make: _MakeCache
+        cls, cluster: Cluster, operators: Sequence[Operator[Any]], make: _MakeCache, slots: Slots | None = None
     ) -> AsyncIterator[OperatorCaches]:
         """Make the caches for the duration of a block.
 
         Args:
             make: Makes a cache of a cluster, with the kinds of which not all content is held.
+            slots: The slots whose owners are held; None for all owners.
         """
         async with AsyncExitStack() as stack:
             shared = await stack.enter_async_context(make(cluster, content_needed(operators)))
             selected = {
-                one.name: await stack.enter_async_context(make(_selection(cluster, one), None))
+                one.name: await stack.enter_async_context(make(_selection(cluster, one, slots), None))
                 for one in operators
-                if one.label_selector
+                if one.label_selector or slots is not None
             }
             yield cls(operators, shared, selected)
 
@@ -137,5 +140,7 @@ class OperatorCaches:
                     await cache.cache(state.api_version, state.kind, namespace=state.namespace)
 
 
-def _selection(cluster: Cluster, operator: Operator[Any]) -> Cluster:
-    return SelectedObjects(cluster, operator.owner_kind, operator.label_selector)
+def _selection(cluster: Cluster, operator: Operator[Any], slots: Slots | None = None) -> Cluster:
+    if operator.label_selector:
+        cluster = SelectedObjects(cluster, operator.owner_kind, operator.label_selector)
+    return cluster if slots is None else ShardedObjects(cluster, operator.owner_kind, slots)

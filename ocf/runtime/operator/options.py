@@ -10,14 +10,20 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
+from ocf.cluster import Cluster
 from ocf.cluster.cache import CacheTiming
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import Tracer
+from ocf.errors import ConfigError
+from ocf.objects import ObjectKey
 from ocf.runtime.leader import Timing
+from ocf.runtime.leader.election import new_identity
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.webhook_options import WebhookOptions
 from ocf.runtime.rbac import PolicyRule
 from ocf.runtime.rbac.rules import lease_rules
+from ocf.runtime.sharding import Sharding
+from ocf.runtime.sharding.membership import Membership
 
 __all__ = ["Lease", "Listen", "ManagerOptions"]
 
@@ -66,6 +72,8 @@ class ManagerOptions:
     Args:
         namespaces: Namespaces that the operators watch; empty for all.
         lease: The lease of the leader election; None runs without an election.
+        sharding: How the replicas divide the owners, so that all of them are at work; they hold the lease together
+            then. None has one leader reconcile all owners.
         warm_standby: Whether a process that waits for the lease fills its caches and follows them, so that it begins to
             reconcile as soon as it leads. If not, it saves the memory, and a new leader first lists what it needs.
         listen: Address of probes and metrics; None serves neither.
@@ -84,10 +92,14 @@ class ManagerOptions:
         random: Returns a random number in [0, 1), for jitter.
         tracer: Records the spans of reconciles, requests and webhooks, `ocf.runtime.tracing.OpenTelemetryTracer`; None
             records none.
+
+    Raises:
+        ConfigError: If `sharding` is set without a lease.
     """
 
     namespaces: Sequence[str] = ()
     lease: Lease | None = None
+    sharding: Sharding | None = None
     warm_standby: bool = True
     listen: Listen | None = Listen()
     admission: WebhookOptions | None = None
@@ -104,6 +116,27 @@ class ManagerOptions:
     random: Callable[[], float] = random.random
     tracer: Tracer | None = None
 
+    def __post_init__(self) -> None:
+        if self.sharding is not None and self.lease is None:
+            raise ConfigError(
+                "sharding needs a lease: its name is that of the replicas, and part of those of the slots"
+            )
+
+    def membership(self, cluster: Cluster) -> Membership | None:
+        """Return the part of the process among the replicas that divide the owners; None without sharding."""
+        lease = self.lease
+        if self.sharding is None or lease is None:
+            return None
+        return Membership(
+            cluster,
+            ObjectKey("coordination.k8s.io/v1", "Lease", lease.name, lease.namespace),
+            lease.identity or new_identity(),
+            sharding=self.sharding,
+            timing=lease.timing,
+            clock=self.clock,
+            random=self.random,
+        )
+
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the process itself: its lease, and the certificates of its webhooks.
 
@@ -114,7 +147,8 @@ class ManagerOptions:
         """
         needed: frozenset[PolicyRule] = frozenset()
         if self.lease is not None:
-            needed |= lease_rules(self.lease.name, self.lease.namespace)
+            sharded = self.sharding is not None
+            needed |= lease_rules(self.lease.name, self.lease.namespace, sharded=sharded)
         if self.admission is not None:
             needed |= self.admission.policy_rules(*operators)
         return needed

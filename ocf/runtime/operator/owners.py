@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -28,6 +29,7 @@ from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.owner_references import controller_of
+from ocf.runtime.sharding.slots import NO_SLOT
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster, DeleteOptions, ObjectList, PatchOptions, Subresource, WatchEvent, WatchOptions
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from ocf.cluster.packed import PackedList
     from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Operator
+    from ocf.runtime.sharding.slots import Slots
 
 __all__ = ["Owners", "SelectedObjects", "content_needed"]
 
@@ -217,15 +220,70 @@ class Owners:
         shared: The cache of the process.
         cache: The cache that holds them: the shared one, or that of the selected objects alone.
         direct: The cluster without a cache.
+        slots: The slots whose owners this process reconciles; None for all owners.
     """
 
-    def __init__(self, operator: Operator[Any], shared: CachedCluster, cache: CachedCluster, direct: Cluster) -> None:
+    def __init__(
+        self,
+        operator: Operator[Any],
+        shared: CachedCluster,
+        cache: CachedCluster,
+        direct: Cluster,
+        slots: Slots | None = None,
+    ) -> None:
+        self.slots: Final = slots
         self.cache: Final = cache
         self.are_cached_apart: Final = cache is not shared
         self._operator = operator
         self._shared = shared
         self._direct = direct
         self._selects_all: Final = not operator.select
+
+    def holds(self, uid: str, namespace: str) -> bool:
+        """Return whether reconciles of an owner may begin in this process."""
+        return self.slots is None or self.slots.accepts(uid, namespace)
+
+    def has_left(self, owner: ObjectKey, uid: str | None) -> bool:
+        """Return whether an owner, with the uid that was known last, is not one of this process any more."""
+        if self.slots is None:
+            return False
+        state = self.cache.entry(owner)
+        uid = uid if state is None else state.uid
+        return uid is None or not self.holds(uid, owner.namespace)
+
+    async def gained(self) -> AsyncGenerator[frozenset[int], None]:
+        """Yield the slots that this process takes, each time that it takes some; none without slots."""
+        before: frozenset[tuple[int, int]] = frozenset()
+        while self.slots is not None:
+            changed, terms = self.slots.changed, self.slots.terms
+            if found := frozenset(slot for slot, _ in terms - before):
+                yield found
+            before = terms
+            await changed.wait()
+
+    def are_in(self, slots: frozenset[int], owner: ObjectKey) -> bool:
+        """Return whether an owner in the cache is in one of some slots."""
+        state = self.cache.entry(owner)
+        return self.slots is not None and state is not None and self.slots.slot_of(state.uid, owner.namespace) in slots
+
+    @asynccontextmanager
+    async def working(self, owner: ObjectKey, uid: str | None) -> AsyncGenerator[None, None]:
+        """Run a reconcile as work in the slot of the owner.
+
+        Args:
+            uid: The uid that was known last; None for none.
+
+        Raises:
+            SlotLostError: If the slot is not held, or is lost meanwhile.
+        """
+        if self.slots is None:
+            yield
+            return
+        state = self.cache.entry(owner)
+        known = state.uid if state is not None else uid
+        slot = self.slots.slot_of(known, owner.namespace) if known is not None else NO_SLOT
+        async with self.slots.working(slot):
+            yield
 
     def concerns(self, state: CacheEntry) -> bool:
         """Return whether the operator has to look at an object of the kind of its owners.
@@ -253,11 +311,14 @@ class Owners:
             key: The object: the owner, or another one.
             known: Whether the owner was selected in its last reconcile, or is being reconciled.
         """
+        state = self.cache.entry(owner)
+        if self.slots is not None and key != owner and not known:
+            # The cache has all owners of this process.
+            return state is not None and self.holds(state.uid, owner.namespace)
         if self._selects_all or known:
             return True
         if key == owner:
             return any(self.concerns(state) for state in (change.entry, change.old) if state is not None)
-        state = self.cache.entry(owner)
         # Whatever is in a cache of its own is selected.
         return state is None or self.are_cached_apart or self.concerns(state)
 
@@ -290,6 +351,10 @@ class Owners:
                 live = await cluster.get(owner)
             except NotFoundError:
                 continue
+            uid = live["metadata"].get("uid", "")
+            if self.slots is not None and not self.slots.works_on(uid, owner.namespace):
+                # Deleted, and created again under its name; that one is in another slot, maybe of another replica.
+                return None
             return FoundOwner(cluster, live, self._operator.selects(live))
         return None
 
@@ -320,8 +385,10 @@ class Owners:
         while True:
             page = await self._direct.list(*self._operator.owner_kind, options)
             for live in page.items:
-                if self._operator.finalizers.own_of(live) and not self._operator.selects(live):
-                    yield ObjectKey.of(live)
+                key, uid = ObjectKey.of(live), live["metadata"].get("uid", "")
+                held = self._operator.finalizers.own_of(live) and self.holds(uid, key.namespace)
+                if held and not self._operator.selects(live):
+                    yield key
             if not page.continue_token:
                 return
             options = replace(options, continue_token=page.continue_token)

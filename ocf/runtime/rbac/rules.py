@@ -62,14 +62,17 @@ EVENTS: Final = frozenset({PolicyRule("events.k8s.io", "events", verb) for verb 
 """Privileges for posting events (`ocf.runtime.events.broadcasting_events`)."""
 
 
-def lease_rules(name: str, namespace: str) -> frozenset[PolicyRule]:
+def lease_rules(name: str, namespace: str, *, sharded: bool = False) -> frozenset[PolicyRule]:
     """Return the privileges for leader election.
 
     Args:
         name: Name of the lease.
         namespace: Namespace of the lease.
+        sharded: Whether several replicas are at work, each with a Lease whose name is not known before.
     """
     one = partial(PolicyRule, "coordination.k8s.io", "leases", namespace=namespace)
+    if sharded:
+        return frozenset(map(one, ("create", "delete", "get", "list", "update")))
     return frozenset({one("create"), one("get", name=name), one("update", name=name)})
 
 

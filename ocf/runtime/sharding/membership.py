@@ -141,8 +141,14 @@ class Membership:
         """The identities of the replicas that are alive, as of the last look."""
         self.holders: tuple[str, ...] = ("",) * sharding.slots
         """The holder of each slot, as of the last look."""
-        self.problem = ""
-        """Why the process takes part in nothing; empty if it does."""
+        self._problem = self._waits_for = ""
+
+    def ready(self) -> str:
+        """Return why the leases cannot be renewed; empty if they can.
+
+        A process that waits for a leader of the time before is ready: a rolling update would wait for it.
+        """
+        return self._problem
 
     @asynccontextmanager
     async def joined(self) -> AsyncGenerator[Slots, None]:
@@ -170,10 +176,10 @@ class Membership:
                     async with asyncio.timeout(self._timing.attempt.total_seconds()):
                         await self._step()
             except (ApiError, TimeoutError) as error:
-                self.problem = (
+                self._problem = (
                     f"the Leases of {self._group.key} cannot be renewed: {str(error) or 'no response in time'}"
                 )
-                _log.warning("%s", self.problem)
+                _log.warning("%s", self._problem)
             await asyncio.sleep(self._wait(began).total_seconds())
 
     def _wait(self, began: timedelta) -> timedelta:
@@ -199,12 +205,12 @@ class Membership:
 
     def _drop_all(self) -> None:
         if lost := self.slots.extend(_NEVER):
-            _log.warning("%s has lost %d slots: %s", self.slots.identity, lost, self.problem or "it was paused")
+            _log.warning("%s has lost %d slots: %s", self.slots.identity, lost, self._problem or "it was paused")
 
     async def _step(self) -> None:
         """Renew what this process holds, look at the others, and move towards the share."""
         if not await self._own.attempt():
-            self.problem = (
+            self._problem = (
                 f"{self._own.holder} has the Lease {self._own.key} of this process: identities must be unique"
             )
             self._drop_all()
@@ -219,12 +225,21 @@ class Membership:
             await self._renew_together()
         if self.slots.extend(min(self._own.valid_until, self._group.valid_until)):
             _log.warning("%s has lost its slots: its leases were not renewed in time", self.slots.identity)
+        self._problem = ""
+        waits_for = "" if self._group.holds else self._group.holder
+        if waits_for != self._waits_for:
+            self._waits_for = waits_for
+            if waits_for:
+                mine = self._group.identity
+                _log.info(
+                    "%s waits: the lease %s is held by %s, not %s",
+                    self.slots.identity,
+                    self._group.key,
+                    waits_for,
+                    mine,
+                )
         if self.slots.valid_for <= _NEVER:
-            self.problem = (
-                f'the lease {self._group.key} is held by "{self._group.holder}", this is "{self._group.identity}"'
-            )
             return
-        self.problem = ""
         await self._balance(leases, began)
 
     async def _renew_together(self) -> None:

@@ -8,6 +8,7 @@ writes after that.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -25,9 +26,17 @@ if TYPE_CHECKING:
     from ocf.objects import ObjectKey
     from ocf.runtime.sharding.settings import Sharding
 
-__all__ = ["Slots"]
+__all__ = ["NO_SLOT", "SlotLostError", "Slots"]
 
+_log: Final = logging.getLogger(__name__)
+
+NO_SLOT: Final = -1
+"""The slot of what is in none."""
 _NEVER: Final = timedelta(0)  # an elapsed time is never before it
+
+
+class SlotLostError(LeaseLostError):
+    """A slot is not held by this process, so that nothing may run in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,12 +44,14 @@ class _Slot:
     """A slot that is held.
 
     Attributes:
+        number: Which time it is that this process takes a slot.
         leaving: Whether it is being given up: nothing new begins in it.
         lost: Whether it is not held any more.
         running: The deadline of each piece of work in it, which ends that work.
         idle: Set while nothing runs in it.
     """
 
+    number: int
     leaving: bool = False
     lost: bool = False
     running: set[asyncio.Timeout] = field(default_factory=set)
@@ -66,8 +77,11 @@ class Slots:
         self._clock = clock
         self._held: dict[int, _Slot] = {}
         self._valid_until = _NEVER
+        self._taken = 0
         self.changed = asyncio.Event()
         """Set when the slots in which work may begin have changed, and replaced by a new event then."""
+        self.by_server: dict[str, bool] = {}
+        """The kinds that are sharded, each with whether the API server selects the objects."""
 
     @property
     def valid_for(self) -> timedelta:
@@ -83,6 +97,11 @@ class Slots:
     def accepted(self) -> frozenset[int]:
         """The slots that are held, and in which work may begin."""
         return frozenset(slot for slot in self.held if not self._held[slot].leaving)
+
+    @property
+    def terms(self) -> frozenset[tuple[int, int]]:
+        """The slots in which work may begin, each with a number that is another one when it is taken again."""
+        return frozenset((slot, self._held[slot].number) for slot in self.accepted)
 
     @property
     def selector(self) -> ShardSelector:
@@ -104,7 +123,7 @@ class Slots:
         """Count the block as work in a slot, and cancel it if the slot is lost.
 
         Raises:
-            LeaseLostError: If the slot is not held, is being given up, or is lost while the block runs.
+            SlotLostError: If the slot is not held, is being given up, or is lost while the block runs.
         """
         found = self._held.get(slot)
         if found is None or found.leaving or self.valid_for <= _NEVER:
@@ -126,9 +145,14 @@ class Slots:
             if not found.running:
                 found.idle.set()
 
-    def _lost(self, slot: int) -> LeaseLostError:
+    def works_on(self, uid: str, namespace: str) -> bool:
+        """Return whether the work that runs is in the slot of an owner."""
+        found = _WORKING.get()
+        return found is not None and self._held.get(self.slot_of(uid, namespace)) is found
+
+    def _lost(self, slot: int) -> SlotLostError:
         problem = f"slot {slot} is not held by this process"
-        return LeaseLostError(f"{self.lease.namespace}/{self.lease.name}", self.identity, problem)
+        return SlotLostError(f"{self.lease.namespace}/{self.lease.name}", self.identity, problem)
 
     def fenced(self, cluster: Cluster) -> Cluster:
         """Return a cluster that rejects writes of work whose slot is lost, and of a process whose lease is."""
@@ -154,7 +178,8 @@ class Slots:
     def add(self, *slots: int) -> None:
         """Hold more slots."""
         for slot in slots:
-            self._held[slot] = _Slot()
+            self._taken += 1
+            self._held[slot] = _Slot(self._taken)
             self._held[slot].idle.set()
         if slots:
             self._notify()
@@ -188,6 +213,17 @@ class Slots:
                 term.reschedule(now)
         if any(not each.leaving for each in found):
             self._notify()
+
+    def note_selection(self, kind: str, *, by_server: bool) -> None:
+        """Note whether the API server has selected the objects of these slots; what is new is logged."""
+        if self.by_server.get(kind) is by_server:
+            return
+        self.by_server[kind] = by_server
+        if by_server:
+            _log.info("the API server sends the objects of the kind %s that are in the slots of this process", kind)
+        else:
+            text = "the API server sends all objects of the kind %s, and this process keeps those in its slots: %s"
+            _log.info(text, kind, "the feature gate ShardedListAndWatch is off, or the server is older than 1.36")
 
     def _notify(self) -> None:
         self.changed.set()

@@ -276,7 +276,7 @@ def test_two_replicas_never_hold_a_slot_and_all_slots_are_held_in_the_end(
             counts = oracle.held
             assert sum(counts.values()) == SHARDING.slots, (
                 counts,
-                [r.membership.problem for r in oracle.replicas.values()],
+                [r.membership.ready() for r in oracle.replicas.values()],
             )
             assert max(counts.values()) - min(counts.values()) <= 1
             assert sum(sum(each.writes.values()) for each in oracle.replicas.values()) > 0
