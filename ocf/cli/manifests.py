@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +40,13 @@ _PROJECT: Final = "pyproject.toml"
 _OPTION: Final = "--directory"
 
 
+class ShardedBy(StrEnum):
+    """What the processes divide the owners by."""
+
+    UID = "uid"
+    NAMESPACE = "namespace"
+
+
 @click.command(cls=Command)
 @target_argument
 @click.option(
@@ -60,8 +68,11 @@ _OPTION: Final = "--directory"
 @click.option(
     "--image", default="", metavar="IMAGE", help="Image; default: the first operator's name and the project's version."
 )
-@click.option("--replicas", type=Number(1), default=1, metavar="COUNT", help="Number of processes; one reconciles.")
+@click.option("--replicas", type=Number(1), default=1, metavar="COUNT", help="Number of processes.")
 @click.option("--leader-election/--no-leader-election", default=True, help="Elect a leader among the processes.")
+@click.option(
+    "--sharding", type=OneOf(ShardedBy), default=None, help="Divide the owners among the processes; default: one works."
+)
 @click.option("--watch-namespace", multiple=True, metavar="NAME", help="Namespace to watch; repeatable; default: all.")
 @click.option("--kopf", is_flag=True, help="Also grant what kopf requires, for a kopf process.")
 @click.option(
@@ -84,6 +95,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     image: str,
     replicas: int,
     leader_election: bool,
+    sharding: ShardedBy | None,
     watch_namespace: tuple[str, ...],
     kopf: bool,
     owner_references_enforced: bool,
@@ -106,6 +118,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
         image=image,
         replicas=replicas,
         leader_election=leader_election,
+        sharding=sharding.value if sharding is not None else "",
         watch_namespaces=watch_namespace,
         kopf=kopf,
         owner_references_enforced=owner_references_enforced,

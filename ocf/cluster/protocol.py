@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.impersonation import NO_EXTRA, Impersonation, ServiceAccount
 from ocf.cluster.indexes import IndexKey
+from ocf.errors import ExpiredError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import controller_of, owner_uids
 
@@ -30,6 +31,7 @@ __all__ = [
     "PatchType",
     "Preconditions",
     "Propagation",
+    "SelectionChangedError",
     "Subresource",
     "WatchEvent",
     "WatchOptions",
@@ -268,6 +270,10 @@ class WatchEvent:
     type: EventType
     object: Manifest
     old: Manifest | None = None
+
+
+class SelectionChangedError(ExpiredError):
+    """A wrapper of a cluster, which narrows lists and watches, selects other objects now: list and watch again."""
 
 
 class Cluster(Protocol):

@@ -80,8 +80,10 @@ class InstallOptions:
     Args:
         namespace: Namespace of the operator; empty for a namespace with the operator's name.
         image: Image of the operator; empty for its name, with the version of the project as tag.
-        replicas: Number of processes, of which one reconciles; needs leader election if it is more than 1.
+        replicas: Number of processes, of which one reconciles unless they share the owners; needs leader election if it
+            is more than 1.
         leader_election: Whether the processes elect a leader.
+        sharding: What the processes divide the owners by, `uid` or `namespace`; empty for one that reconciles all.
         watch_namespaces: Namespaces that the operator watches; empty for all.
         kopf: Whether the operator runs in a kopf process, which needs further privileges.
         owner_references_enforced: Whether the cluster runs the admission plugin `OwnerReferencesPermissionEnforcement`,
@@ -101,6 +103,7 @@ class InstallOptions:
     image: str = ""
     replicas: int = 1
     leader_election: bool = True
+    sharding: str = ""
     watch_namespaces: Sequence[str] = ()
     kopf: bool = False
     owner_references_enforced: bool = False
@@ -116,6 +119,10 @@ class InstallOptions:
             yield f"the number of replicas must be at least 1, got {self.replicas}"
         if self.replicas > 1 and not self.leader_election:
             yield f"{self.replicas} replicas need leader election: without it all of them would reconcile"
+        if self.sharding not in {"", "uid", "namespace"}:
+            yield f"sharding must be uid or namespace, got {self.sharding!r:.60}"
+        if self.sharding and not self.leader_election:
+            yield "sharding needs leader election: the lease is the one that the processes hold together"
         if self.image and not _IMAGE.fullmatch(self.image):
             yield (
                 f"the image {self.image!r} must be a reference such as registry.example.com/shops:1.2.0: lower case "

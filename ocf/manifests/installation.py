@@ -126,6 +126,8 @@ class Installation:
         given = {"POD_NAMESPACE": self.namespace}
         if not self.options.leader_election:
             given["LEADER_ELECTION"] = "false"
+        if self.options.sharding:
+            given["SHARDING"] = self.options.sharding
         if self.options.watch_namespaces:
             given["WATCH_NAMESPACES"] = ",".join(self.options.watch_namespaces)
         if self.serves_webhooks:
@@ -242,8 +244,8 @@ class Installation:
         return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
     def disruption_budget(self) -> Manifest:
-        """Return the PodDisruptionBudget: evictions leave one process."""
-        return disruption_budget(self._metadata(), self.labels)
+        """Return the PodDisruptionBudget: evictions leave one process, or all but one where each has its share."""
+        return disruption_budget(self._metadata(), self.labels, one_by_one=bool(self.options.sharding))
 
     def network_policy(self) -> Manifest:
         """Return the NetworkPolicy: only the served ports can be reached."""

@@ -108,6 +108,13 @@ def test_one_process_has_no_disruption_budget() -> None:
     assert objects({"replicas": 2})["PodDisruptionBudget"]["spec"]["minAvailable"] == 1
 
 
+def test_replicas_that_divide_the_owners_are_evicted_one_at_a_time() -> None:
+    found = objects({"replicas": 3, "sharding": "uid"})
+    assert found["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
+    (container,) = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "SHARDING", "value": "uid"} in container["env"]
+
+
 def test_alerts_are_about_conditions_that_are_good_when_true() -> None:
     text = render(installation(), Format.KUSTOMIZE).generated["components/monitoring/alerts.yaml"]
 

@@ -26,7 +26,7 @@ from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import OnServed, Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import NeedsContent, Reduction
-from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
+from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, SelectionChangedError, WatchOptions
 from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.concepts.tracing import background_context
 from ocf.errors import ApiError, ConfigError, ExpiredError, ForbiddenError, NotFoundError, OcfError, ServerError
@@ -302,6 +302,8 @@ class Informer:
         while not self._ended:
             try:
                 await self._list_and_watch()
+            except SelectionChangedError:
+                self._must_list, self._failures, self._error = True, 0, None
             except Exception as error:  # noqa: BLE001 (nothing may end the task; `state` reports the error)
                 self._fail(error)
             # The first time, a watch that expired or ended early is restarted at once.

@@ -16,6 +16,7 @@ from ocf.runtime.operator.run import main, run, running
 from ocf.runtime.operator.types import ReconcileOutcome
 from ocf.runtime.operator.watches import ALL, Watch
 from ocf.runtime.operator.webhook_options import WebhookOptions
+from ocf.runtime.sharding import Sharding
 
 __all__ = [
     "ALL",
@@ -28,6 +29,7 @@ __all__ = [
     "Process",
     "ReconcileOutcome",
     "Relation",
+    "Sharding",
     "Watch",
     "WebhookOptions",
     "annotations_changed",

@@ -15,6 +15,7 @@ from ocf.concepts.tracing import Tracer
 from ocf.errors import ConfigError
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
 from ocf.runtime.operator.webhook_options import WebhookOptions
+from ocf.runtime.sharding import Sharding
 
 __all__ = [
     "METRICS_PORT",
@@ -43,6 +44,7 @@ def environment_options(
     | `POD_NAMESPACE` | namespace of the process, which has its lease and the Secret with its certificate | none |
     | `LEADER_ELECTION` | whether to use a lease: `true` or `false` | `true` if `POD_NAMESPACE` is set |
     | `WARM_STANDBY` | whether a process that waits for the lease fills its caches: `true` or `false` | `true` |
+    | `SHARDING` | what the replicas divide the owners by: `uid` or `namespace` | one replica reconciles all |
     | `WATCH_NAMESPACES` | namespaces to watch, separated by commas | all |
     | `PORT` | port of metrics and probes | 8080 |
     | `WEBHOOK_SERVICE` | name of the Service of the webhooks, in `POD_NAMESPACE` | no webhooks are served |
@@ -70,10 +72,16 @@ def environment_options(
     elected = environment_switch(environment, "LEADER_ELECTION", default=bool(namespace))
     if elected and not namespace:
         raise ConfigError("LEADER_ELECTION needs POD_NAMESPACE, the namespace of the lease")
+    sharding = environment.get("SHARDING", "")
+    if sharding not in {"", "uid", "namespace"}:
+        raise ConfigError(f"SHARDING must be uid or namespace, got {sharding!r}")
+    if sharding and not elected:
+        raise ConfigError("SHARDING needs the lease: set POD_NAMESPACE, and not LEADER_ELECTION=false")
     watched = environment.get("WATCH_NAMESPACES", "").split(",")
     return ManagerOptions(
         namespaces=tuple(each.strip() for each in watched if each.strip()),
         lease=Lease(name, namespace) if elected else None,
+        sharding=Sharding(by="uid" if sharding == "uid" else "namespace") if sharding else None,
         warm_standby=environment_switch(environment, "WARM_STANDBY", default=True),
         listen=Listen(_port(environment, "PORT", METRICS_PORT)),
         admission=_admission(environment, namespace),

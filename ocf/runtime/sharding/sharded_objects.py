@@ -1,21 +1,20 @@
 """`ShardedObjects`: a cluster that shows of one kind only the objects in the slots of this process.
 
 The API server selects them, if it can; what it sends beyond is dropped here, so that correctness does not depend on it.
-When the slots change, a watch ends as one does whose version has expired, and the cache lists again.
+When the slots change, a watch ends, and the cache lists again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ocf.cluster import InterceptingCluster
-from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, EventType, ListOptions, WatchEvent
-from ocf.errors import ConfigError, ExpiredError
+from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, EventType, ListOptions, SelectionChangedError, WatchEvent
+from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster, ObjectList, WatchOptions
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from ocf.runtime.sharding.slots import Slots
 
 __all__ = ["ShardedObjects"]
-
-_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +75,10 @@ class ShardedObjects(InterceptingCluster):
             return
         listed = self._listed.get(options.namespace)
         if listed is None or listed.changed.is_set():
-            raise ExpiredError("the slots of this process have changed")
+            raise SelectionChangedError("the slots of this process have changed")
         if not listed.selector.ranges:
             await listed.changed.wait()
-            raise ExpiredError("the slots of this process have changed")
+            raise SelectionChangedError("the slots of this process have changed")
         narrowed = replace(options, shard_selector=str(listed.selector))
         events = super().watch(api_version, kind, narrowed)
         async with aclosing(events):
@@ -108,7 +105,7 @@ async def _until(changed: asyncio.Event, events: AsyncIterator[WatchEvent]) -> A
             coming = asyncio.ensure_future(anext(events))
             await asyncio.wait({coming, ending}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                raise ExpiredError("the slots of this process have changed")
+                raise SelectionChangedError("the slots of this process have changed")
             try:
                 event = coming.result()
             except StopAsyncIteration:

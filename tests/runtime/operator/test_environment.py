@@ -1,12 +1,13 @@
 """Options of a process from its environment variables."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from ocf.errors import ConfigError
 from ocf.runtime.admission import FileCertificates, Service
-from ocf.runtime.operator import Lease, environment_options, environment_switch
+from ocf.runtime.operator import Lease, Sharding, environment_options, environment_switch
 
 
 def test_without_variables_the_process_neither_elects_nor_serves_webhooks() -> None:
@@ -24,6 +25,13 @@ def test_a_process_of_a_pod_uses_the_lease_of_its_namespace() -> None:
 
 def test_the_election_can_be_switched_off() -> None:
     assert environment_options("shops", {"POD_NAMESPACE": "ops", "LEADER_ELECTION": "false"}).lease is None
+
+
+@pytest.mark.parametrize("by", ["uid", "namespace"])
+def test_replicas_divide_the_owners_by_what_a_variable_says(by: Literal["uid", "namespace"]) -> None:
+    options = environment_options("shops", {"POD_NAMESPACE": "ops", "SHARDING": by})
+    assert options.sharding == Sharding(by=by)
+    assert options.lease == Lease("shops", "ops")
 
 
 def test_webhooks_are_served_for_a_service_with_a_certificate_of_their_own() -> None:
@@ -47,6 +55,8 @@ def test_the_certificate_can_come_from_files() -> None:
     [
         pytest.param({"PORT": "high"}, "PORT must be a port, 0 to 65535, got 'high'", id="port as text"),
         pytest.param({"WEBHOOK_PORT": "65536"}, "WEBHOOK_PORT must be a port", id="port out of range"),
+        pytest.param({"POD_NAMESPACE": "ops", "SHARDING": "name"}, "SHARDING must be uid or namespace", id="sharding"),
+        pytest.param({"SHARDING": "uid"}, "SHARDING needs the lease", id="sharding without a lease"),
         pytest.param({"LEADER_ELECTION": "on"}, "LEADER_ELECTION must be true or false, got 'on'", id="switch"),
         pytest.param({"LEADER_ELECTION": "true"}, "LEADER_ELECTION needs POD_NAMESPACE", id="lease without namespace"),
         pytest.param({"WEBHOOK_SERVICE": "hooks"}, "WEBHOOK_SERVICE needs POD_NAMESPACE", id="webhooks without one"),

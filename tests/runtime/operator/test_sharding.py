@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 
@@ -30,6 +30,7 @@ from .conftest import DEFINITION, Env, Gateway, Shop, shop
 SHOPS: Final = 30
 NAMESPACES: Final = ("town", "village", "city", "port", "hill", "lake")
 LEASE_TIME: Final = 15
+By = Literal["uid", "namespace"]
 
 
 async def cut(_: Any) -> None:
@@ -112,7 +113,7 @@ class Fleet:
         assert sum(map(len, found)) == len(set().union(*found))
 
 
-def run(work: Callable[[Fleet], Awaitable[None]], *, by: str = "uid", gate: bool = False, slots: int = 12) -> None:
+def run(work: Callable[[Fleet], Awaitable[None]], *, by: By = "uid", gate: bool = False, slots: int = 12) -> None:
     """Run a test with a fleet, in virtual time."""
 
     async def on_stage() -> None:
@@ -154,7 +155,7 @@ MODES: Final = [
 
 
 @pytest.mark.parametrize(("by", "gate"), MODES)
-def test_replicas_come_and_go_and_each_owner_has_one(by: str, *, gate: bool) -> None:
+def test_replicas_come_and_go_and_each_owner_has_one(by: By, *, gate: bool) -> None:
     async def work(fleet: Fleet) -> None:
         names = await create(fleet)
         await fleet.start("one")
@@ -340,3 +341,23 @@ def test_the_rights_are_those_of_leases_whose_names_are_not_known() -> None:
     assert {(rule.verb, rule.name, rule.namespace) for rule in rules if rule.resource == "leases"} == {
         (verb, "", "ops") for verb in ("create", "delete", "get", "list", "update")
     }
+
+
+def test_many_changes_of_the_slots_do_not_delay_the_lists_of_the_owners() -> None:
+    """Each of them ends the watch of the owners, which is not a failure after which a cache waits longer."""
+
+    async def work(fleet: Fleet) -> None:
+        names = await create(fleet)
+        await fleet.start("one")
+        for number in range(8):
+            await fleet.start(f"other-{number}")
+            await fleet.stop(f"other-{number}")
+        await asyncio.sleep(5)
+        manager = fleet.managers["one"]
+        assert manager.health.ready["watches"]() == ""
+        fleet.forget()
+        await edit_all(fleet, "closed")
+        await asyncio.sleep(8)
+        fleet.check(names)
+
+    run(work)
