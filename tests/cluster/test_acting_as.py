@@ -80,7 +80,7 @@ def apart(cluster: Cluster) -> Cluster:
 
 
 def fenced(cluster: Cluster, *, leads: bool = True) -> Cluster:
-    return election._FencedCluster(cluster, lambda: leads, OWNER)
+    return election.FencedCluster(cluster, lambda: leads, OWNER)
 
 
 WRAPPERS: Final[dict[str, Callable[[Cluster], Cluster]]] = {
@@ -95,7 +95,7 @@ WRAPPERS: Final[dict[str, Callable[[Cluster], Cluster]]] = {
     "SelectedObjects": lambda cluster: owners.SelectedObjects(cluster, ("v1", "ConfigMap"), ""),
     "_Routed": routed,
     "_OwnersApart": apart,
-    "_FencedCluster": fenced,
+    "FencedCluster": fenced,
 }
 _ABSTRACT: Final = {"_OwnersElsewhere"}
 # Of a command that reads files, with a cluster in which everything is allowed.
