@@ -29,7 +29,7 @@ from ocf_server.http.handlers import handle
 from ocf_server.http.media import media_of_errors, negotiate, offer_of
 from ocf_server.http.request import Query, RequestContext, ResourcePath, VersionPath, is_set, parse_path
 from ocf_server.http.request_body import MAX_BYTES
-from ocf_server.http.resource_catalog import OF_RUNNING_PODS, ServedResource
+from ocf_server.http.resource_catalog import OF_RUNNING_PODS, ServedResource, is_builtin
 from ocf_server.http.responses import (
     Pieces,
     Response,
@@ -182,11 +182,12 @@ class _RequestHandler:
     ) -> web.StreamResponse:
         kind = self._backend.catalog().find(path.group, path.version, path.plural)
         if kind is None:
-            # An unknown group is a path that does not exist, in plain text; an unknown resource of a known one is a
-            # Status.
-            if path.group not in self._backend.catalog().groups():
-                return _response(not_served())
-            raise no_such_resource()
+            # The routers of built-in groups know all paths below their own; for others the error is plain text.
+            if is_builtin(path.group):
+                raise no_such_resource()
+            return _response(not_served())
+        if kind.custom and not _is_path_of(kind, path, request.method):
+            return _response(not_served())
         if (kind.group, kind.kind) == API_SERVICE:
             self._update_local_services()
         query: Query = request.query
@@ -254,6 +255,13 @@ class _RequestHandler:
                             await response.write(part)
             await response.write_eof()
         return response
+
+
+def _is_path_of(kind: ServedResource, path: ResourcePath, method: str) -> bool:
+    """Return whether a custom kind has a path: only lists and watches go over all namespaces."""
+    if not kind.namespaced:
+        return not path.namespace
+    return bool(path.namespace) or (method in ("GET", "HEAD") and not path.name)
 
 
 _PART: Final = 2**16

@@ -23,7 +23,7 @@ from ocf_server.api.attributes import Attributes
 from ocf_server.api.requests import selected_name
 from ocf_server.api.status_errors import bad_request
 from ocf_server.api.users import ADMINISTRATOR, ADMINISTRATOR_TOKEN, ANONYMOUS, AUTHENTICATED, User, impersonated
-from ocf_server.http.request import GroupPath, Query, ResourcePath, VersionPath, is_set
+from ocf_server.http.request import DeeperPath, GroupPath, Query, ResourcePath, VersionPath, is_set
 from ocf_server.registry.impersonation import authorize
 from ocf_server.registry.registry import Registry
 
@@ -34,7 +34,7 @@ _EXTRA: Final = "impersonate-extra-"
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
 _OF_COLLECTIONS: Final = {"get": "list", "delete": "deletecollection"}
 
-Target: TypeAlias = GroupPath | VersionPath | ResourcePath | None
+Target: TypeAlias = GroupPath | VersionPath | ResourcePath | DeeperPath | None
 """A parsed path."""
 
 

@@ -19,8 +19,8 @@ from ocf_server.http.media import (
 )
 from ocf_server.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf_server.http.openapi_protobuf import write_document
-from ocf_server.http.request import GroupPath, Query, ResourcePath, VersionPath, parse_path, values
-from ocf_server.http.resource_catalog import ResourceCatalog, builtin_kinds, health_checks, server_version
+from ocf_server.http.request import DeeperPath, GroupPath, Query, ResourcePath, VersionPath, parse_path, values
+from ocf_server.http.resource_catalog import ResourceCatalog, health_checks, is_builtin, server_version
 from ocf_server.http.responses import Response, error_response
 from ocf_server.http.status import unknown_media
 
@@ -46,17 +46,21 @@ def document_response(catalog: ResourceCatalog, path: str, query: Query, *, acce
         BadRequestError: If the server cannot write the document in a media type that the client accepts.
     """
     target, media = parse_path(path), Media()
-    if target is not None and not wants_aggregated(accept):
+    if target is not None and not isinstance(target, DeeperPath) and not wants_aggregated(accept):
         media = negotiate(accept, Offer(forms=False, routed=_is_routed(target)))
     if isinstance(target, GroupPath):
         return _groups(catalog, target.group, accept, host, media)
     if isinstance(target, VersionPath):
         found = discovery.api_resources(catalog, target.group, target.version)
-        # The routers of built-in groups know all paths below their own.
         if found is None and _is_routed(target):
             raise no_such_resource()
         return _found(found, media)
     if isinstance(target, ResourcePath):
+        return not_served()
+    if isinstance(target, DeeperPath):
+        # The routers of built-in groups know all paths below their own.
+        if is_builtin(target.group):
+            raise no_such_resource()
         return not_served()
     return _other(catalog, path.strip("/"), accept, query)
 
@@ -81,7 +85,7 @@ def _groups(catalog: ResourceCatalog, group: str | None, accept: str, host: str,
 
 def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:
     """Return whether the router of a real API server checks the media types of a document of discovery."""
-    custom = isinstance(target, VersionPath) and not any(kind.group == target.group for kind in builtin_kinds())
+    custom = isinstance(target, VersionPath) and not is_builtin(target.group)
     return not custom and not (isinstance(target, GroupPath) and target.group != "")
 
 

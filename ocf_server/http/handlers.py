@@ -58,7 +58,7 @@ def _subresource_verbs(context: RequestContext) -> tuple[str, ...]:
 def _verb(context: RequestContext) -> str:
     found = _VERBS.get((context.method, bool(context.path.name)))
     # Lists and watches exist over all namespaces, creates do not.
-    if found is None or (found == "create" and context.kind.namespaced and not context.path.namespace):
+    if found is None or (found in _IN_NAMESPACE and context.kind.namespaced and not context.path.namespace):
         raise method_not_allowed()
     if found == "create" and context.path.name and context.subresource is None:
         raise method_not_allowed()
@@ -106,6 +106,7 @@ def _answer_access_review(backend: Backend, context: RequestContext) -> Response
     return Response(answer(backend.registry, resource, read_sent(context), options), code=201, media=context.media)
 
 
+_IN_NAMESPACE: Final = ("create", "deletecollection")
 _VERBS: Final = {
     ("GET", True): "get",
     ("HEAD", True): "get",

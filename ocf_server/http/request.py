@@ -23,12 +23,13 @@ from ocf_server.api.status_errors import bad_request
 from ocf_server.api.users import ADMINISTRATOR, User
 from ocf_server.api.write_options import FieldValidation, default_manager, require_manager
 from ocf_server.http.media import Form, Media, require_form
-from ocf_server.http.resource_catalog import ServedResource
+from ocf_server.http.resource_catalog import ServedResource, scale_kind
 from ocf_server.http.responses import Response, metadata_of
 from ocf_server.http.status import bad_option
 from ocf_server.http.tables import TableOptions, table
 
 __all__ = [
+    "DeeperPath",
     "GroupPath",
     "ListQuery",
     "Query",
@@ -91,7 +92,15 @@ class ResourcePath:
     watch: bool = False
 
 
-def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
+@dataclass(frozen=True, slots=True)
+class DeeperPath:
+    """Path below a version that is not that of a resource."""
+
+    group: str
+    version: str
+
+
+def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | DeeperPath | None:
     """Parse the path of a request.
 
     Args:
@@ -123,7 +132,7 @@ def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
             return None
 
 
-def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | ResourcePath | None:
+def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | ResourcePath | DeeperPath:
     if not rest:
         return VersionPath(group, version)
     watch = rest[0] == _WATCH and len(rest) > 1
@@ -135,7 +144,7 @@ def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | Reso
     # What follows a proxy is a path of another server.
     proxied = len(rest) > _MAX_PARTS and rest[_MAX_PARTS - 1] == "proxy"
     if not proxied and (not all(rest) or len(rest) > _MAX_PARTS):
-        return None
+        return DeeperPath(group, version)
     plural, name, part = (*rest, "", "")[:_MAX_PARTS]
     return ResourcePath(group, version, plural, namespace, name, part, watch)
 
@@ -216,7 +225,7 @@ class ListQuery:
         bookmarks: Whether a watch reports bookmarks.
         initial: Whether a watch starts with the existing objects and marks their end with a bookmark
             (`sendInitialEvents`); None if this follows from `resource_version`.
-        timeout: Seconds after which a watch ends; 0 for never.
+        timeout: Seconds after which a watch ends; 0 for never. A watch of negative seconds ends at once.
     """
 
     label_selector: str = ""
@@ -249,7 +258,7 @@ class ListQuery:
             watch=is_set(query, "watch"),
             bookmarks=is_set(query, "allowWatchBookmarks"),
             initial=is_set(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
-            timeout=max(0, integer(query, "timeoutSeconds")),
+            timeout=integer(query, "timeoutSeconds"),
         )
         options._require_consistent()
         return options
@@ -269,12 +278,15 @@ class ListQuery:
         problems = [FieldProblem(name, detail) for name, detail in self._contradictions()]
         if problems:
             raise invalid_options("ListOptions", problems)
-        if self.continue_token and self.resource_version not in _ANY_VERSION:
+        if self.continue_token and self.resource_version not in _ANY_VERSION and not self.watch:
             raise bad_request("specifying resource version is not allowed when using continue")
 
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         if not self.watch:
             yield from self._contradictions_of_list()
+        elif self.continue_token and not self.resource_version and self.initial is None:
+            # A watch from the newest state begins with a list, whose options these are.
+            yield _MATCH, f"Forbidden: {_MATCH} is forbidden when continue is provided"
         elif self.initial is None and self.match:
             yield _MATCH, "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             if self.match != _NOT_OLDER:
@@ -429,9 +441,10 @@ def object_response(context: RequestContext, manifest: Manifest, code: int = 200
     """Return the response with one object, in the representation that the client asked for."""
     body = manifest
     require_form(context.media, context.kind, listed=False)
-    if context.media.form is Form.TABLE and "metadata" in manifest and context.subresource is not Subresource.SCALE:
+    if context.media.form is Form.TABLE and "metadata" in manifest:
+        kind = scale_kind(context.kind) if context.subresource is Subresource.SCALE else context.kind
         version = {"resourceVersion": manifest["metadata"].get("resourceVersion", "")}
-        body = table(context.kind, [manifest], version, context.table_options())
+        body = table(kind, [manifest], version, context.table_options())
     elif context.media.form is Form.METADATA:
         body = metadata_of(manifest, context.media)
     return Response(body, code=code, media=context.media)

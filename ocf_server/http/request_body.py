@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
@@ -22,7 +23,7 @@ from ocf_server.http.media import media_type
 from ocf_server.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
 from ocf_server.http.status import bad_body, unknown_body, unsupported_patch
 
-__all__ = ["APPLY", "MAX_BYTES", "duplicates", "read_object", "read_options", "read_patch"]
+__all__ = ["APPLY", "MAX_BYTES", "duplicates", "is_apply", "read_object", "read_options", "read_patch"]
 
 MAX_BYTES: Final = 3 * 1024 * 1024
 """Maximum size of a body, as in a real API server."""
@@ -86,6 +87,11 @@ def _typed(body: bytes, content_type: str) -> Manifest:
     return found
 
 
+def is_apply(content_type: str) -> bool:
+    """Return whether a patch of a content type is a server-side apply."""
+    return media_type(content_type) == APPLY
+
+
 def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
     """Read a patch.
 
@@ -100,6 +106,13 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
         try:
             return None, _yaml(body)
         except _BodyError as error:
+            with suppress(_BodyError):
+                if (found := _json(body)) is not None and not isinstance(found, dict):
+                    problem = (
+                        f"json: cannot unmarshal {go_shape(found)} into Go value of type map[string]interface {{}}"
+                    )
+                    head = "error decoding YAML: error unmarshaling JSON: while decoding JSON"
+                    raise bad_request(f"{head}: {problem}") from error
             message = f"error decoding YAML: error converting YAML to JSON: {error}"
             raise api_error(message, code=400, reason="BadRequest") from error
     if media not in _PATCHES:

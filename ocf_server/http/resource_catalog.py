@@ -8,7 +8,7 @@ at any time, so a catalog is a snapshot.
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -28,6 +28,8 @@ __all__ = [
     "builtin_kinds",
     "custom_kind",
     "health_checks",
+    "is_builtin",
+    "scale_kind",
     "server_version",
 ]
 
@@ -246,6 +248,11 @@ def builtin_kinds() -> tuple[ServedResource, ...]:
     return tuple(map(_read, _document()["resources"]))
 
 
+def is_builtin(group: str) -> bool:
+    """Return whether a group is one of built-in kinds."""
+    return any(kind.group == group for kind in builtin_kinds())
+
+
 _DEPRECATED: Final = {
     ("", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
     ("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -314,6 +321,35 @@ def custom_kind(resource: ApiResource, *, stored: str = "", ending: bool = False
         lists=resource.list_kind,
         warning=resource.warning,
     )
+
+
+def scale_kind(kind: ServedResource) -> ServedResource:
+    """Return the kind of the Scales of a kind, with the columns of a table of them."""
+    known = {column.name: column for column in _scaled().columns}
+    name = known["Name"] if kind.custom else replace(known["Name"], format="")
+    age = replace(known["Age"], type="date") if kind.custom else known["Age"]
+    columns = (name, *_COUNTS[kind.custom], age)
+    return replace(kind, group="autoscaling", version="v1", kind="Scale", custom=False, columns=columns)
+
+
+@cache
+def _scaled() -> ServedResource:
+    """Return a kind whose columns have the texts of those of Scales."""
+    return next(kind for kind in builtin_kinds() if kind.kind == "Deployment")
+
+
+_COUNTS: Final = {
+    False: (
+        TableColumn("Desired", "integer", "", "replicas is the desired number of instances for the scaled object."),
+        TableColumn(
+            "Available", "integer", "", "replicas is the actual number of observed instances of the scaled object."
+        ),
+    ),
+    True: (
+        TableColumn("Desired", "integer", "", "Number of desired replicas"),
+        TableColumn("Available", "integer", "", "Number of actual replicas"),
+    ),
+}
 
 
 _NAME: Final = TableColumn("Name", "string", "name", "Name must be unique within a namespace.")

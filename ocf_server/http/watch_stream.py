@@ -162,7 +162,7 @@ async def _events(backend: Backend, context: RequestContext, options: ListQuery)
             label_selector=options.label_selector,
             field_selector=options.field_selector,
             shard_selector=options.shard_selector,
-            timeout=options.timeout or None,
+            timeout=max(0, options.timeout) or None,
         ),
     )
     async with aclosing(found) as events:

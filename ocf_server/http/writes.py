@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from ocf.cluster.protocol import PatchOptions, Subresource
-from ocf.errors import FieldProblem
+from ocf.errors import BadRequestError, FieldProblem
 from ocf.objects import Manifest
 from ocf_server.api.status_errors import bad_request, go_shape, invalid
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.http.backend import Backend
 from ocf_server.http.request import RequestContext, WriteQuery, object_response
-from ocf_server.http.request_body import duplicates, read_object, read_patch
+from ocf_server.http.request_body import duplicates, is_apply, read_object, read_patch
 from ocf_server.http.resource_catalog import ServedResource
 from ocf_server.http.responses import Response
 from ocf_server.registry.request_checks import metadata_of, require_typed
@@ -35,10 +35,11 @@ def read_sent(context: RequestContext) -> Manifest:
         BadRequestError: If the body is not an object of the kind and the namespace in the path.
     """
     kind = context.kind
-    sent = read_object(context.body, context.content_type, kind.kind, kind.version)
+    expected = _PARTS.get(context.subresource, {"apiVersion": kind.api_version, "kind": kind.kind})
+    version = expected["apiVersion"].rpartition("/")[2]
+    sent = read_object(context.body, context.content_type, expected["kind"], version)
     if context.subresource is Subresource.EVICTION and sent.get("apiVersion") == "policy/v1beta1":
         sent["apiVersion"] = "policy/v1"
-    expected = _PARTS.get(context.subresource, {"apiVersion": kind.api_version, "kind": kind.kind})
     for name, wanted in expected.items():
         if sent.setdefault(name, wanted) != wanted:
             raise _foreign(sent, context)
@@ -139,7 +140,15 @@ async def handle_update(backend: Backend, context: RequestContext) -> Response:
 
 async def handle_patch(backend: Backend, context: RequestContext) -> Response:
     """Return the response to a patch of any type, among them a server-side apply."""
-    patch_type, patch = read_patch(context.body, context.content_type)
+    try:
+        patch_type, patch = read_patch(context.body, context.content_type)
+    except BadRequestError:
+        # A real API server reads the object first.
+        if backend.stored(context.kind, context.path.namespace, context.path.name) is None and not is_apply(
+            context.content_type
+        ):
+            await backend.wrapped.get(context.key)
+        raise
     options = WriteQuery.read(context.query, "PatchOptions")
     if patch_type is None:
         return await _apply(backend, context, options, patch)
@@ -161,11 +170,11 @@ async def handle_patch(backend: Backend, context: RequestContext) -> Response:
 
 
 async def _apply(backend: Backend, context: RequestContext, options: WriteQuery, sent: Any) -> Response:
-    if not isinstance(sent, dict):
-        raise bad_request("error decoding YAML: an object is expected")
     if not options.field_manager:
         problem = FieldProblem("fieldManager", "Required value: is required for apply patch")
         raise invalid("PatchOptions.meta.k8s.io", "", [problem])
+    if sent is None:
+        raise bad_request("invalid object type: /, Kind=")
     stored = backend.stored(context.kind, context.path.namespace, context.path.name)
     with _checking(backend, context, options):
         applied = await backend.wrapped.apply(

@@ -46,6 +46,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("apps", "ReplicaSet"): workloads.replica_set,
     ("apps", "StatefulSet"): workloads.stateful_set,
     ("autoscaling", "HorizontalPodAutoscaler"): workloads.horizontal_pod_autoscaler,
+    ("autoscaling", "Scale"): workloads.scale,
     ("batch", "CronJob"): workloads.cron_job,
     ("batch", "Job"): workloads.job,
     ("apiregistration.k8s.io", "APIService"): cluster.api_service,

@@ -31,6 +31,7 @@ __all__ = [
     "pod_template",
     "replica_set",
     "replication_controller",
+    "scale",
     "stateful_set",
 ]
 
@@ -53,6 +54,11 @@ def _counted(item: Manifest, clock: AgeClock, selected: str) -> Cells:
     name, spec, status = _parts(item)
     counts = [spec.get("replicas", 0), status.get("replicas", 0), status.get("readyReplicas", 0)]
     return [name, *counts, clock.age(item), *containers_of(spec.get("template") or {}), selected]
+
+
+def scale(item: Manifest, clock: AgeClock) -> Cells:
+    """Write the row of a Scale."""
+    return [item["metadata"]["name"], item["spec"].get("replicas", 0), item["status"]["replicas"], clock.age(item)]
 
 
 def replica_set(item: Manifest, clock: AgeClock) -> Cells:

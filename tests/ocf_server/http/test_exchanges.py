@@ -31,6 +31,7 @@ MASKS: Final = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
     (re.compile(r"(\"resourceVersion\": \")\d+"), r"\1N"),
+    (re.compile(r"\"\d+s\""), '"AGE"'),
     (re.compile(r"in record \(\d+\)"), "in record (N)"),
     (re.compile(r"\"recorder\"|\"Python\""), '"MANAGER"'),
     (re.compile(r"eyJ[\w.-]{40,}"), "TOKEN"),

@@ -53,6 +53,11 @@ async def test_each_event_is_sent_on_a_line_as_it_happens(server: HttpServer, cl
         assert (await following(response))[1]["metadata"]["name"] == "b"
 
 
+async def test_a_watch_of_negative_seconds_ends_at_once(server: HttpServer) -> None:
+    async with watching(server, "timeoutSeconds=-1") as response:
+        assert await response.read() == b""
+
+
 async def test_initial_events_end_with_a_marked_bookmark(server: HttpServer, cluster: EmbeddedCluster) -> None:
     """A client can get the existing objects, a bookmark at their end, and then later changes in one watch."""
     await cluster.create(config_map("a"), field_manager="test")
