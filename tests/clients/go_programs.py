@@ -42,6 +42,7 @@ class Module:
         tests: Packages whose tests are built as programs, too; such a program is called `<package>.test`.
         suffix: What the names of its programs end with, in addition to those of their packages.
         copied: Files and folders of the first package's own module that lie beside the programs.
+        only_tests: Whether the packages are no programs themselves.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Module:
     tests: tuple[str, ...] = ()
     suffix: str = ""
     copied: tuple[str, ...] = ()
+    only_tests: bool = False
 
     @property
     def sources(self) -> list[Path]:
@@ -79,6 +81,15 @@ MODULES: Final = (
         ("./cmd/site-operator",),
         tests=("./internal/controller",),
     ),
+    Module(
+        "suites",
+        Path(__file__).parent / "programs/suites",
+        ("sigs.k8s.io/controller-runtime/pkg/client",),
+        tests=tuple(f"sigs.k8s.io/controller-runtime/pkg/{name}" for name in ("client", "cluster", "controller")),
+        copied=("pkg/client/testdata", "pkg/controller/testdata/crds"),
+        only_tests=True,
+        suffix="-suite",
+    ),
     Module("helm3", Path(__file__).parent / "programs/helm3", ("helm.sh/helm/v3/cmd/helm",), suffix="3"),
 )
 CLUSTER_API: Final = Module(
@@ -95,7 +106,8 @@ def program(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
 
     Args:
         name: The name of its package: `admission`, `clientgo`, `cluster-api`, `helm`, `operator`, `site-operator`,
-            `controller.test`; or `helm3`.
+            `controller.test`; `helm3`; or of the suites of controller-runtime: `client.test-suite`,
+            `cluster.test-suite`, `controller.test-suite`.
         environ: The environment variables.
 
     Returns:
@@ -130,7 +142,8 @@ def _build(module: Module, environ: Mapping[str, str]) -> None:
         made = Path(scratch, "programs")
         made.mkdir()
         output = ["-trimpath", "-ldflags", "-s -w", "-o", f"{made}{os.sep}"]
-        go.run(["build", *output, *module.packages], module.folder)
+        if not module.only_tests:
+            go.run(["build", *output, *module.packages], module.folder)
         if module.tests:
             go.run(["test", "-c", *output, *module.tests], module.folder)
         for one in made.iterdir():
