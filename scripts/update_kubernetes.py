@@ -16,6 +16,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `sequences`: admission policies, expressions, statuses, and versions of custom kinds,
   `tests/ocf_server/sequences/recorded`
 * `schemas`: pruning, defaulting and validation by drawn schemas, `tests/ocf_server/apiextensions/recorded`
+* `drawn_kinds`: drawn definitions with objects, `tests/ocf_server/corpus/recorded`
 * `types`: types of drawn expressions, `tests/ocf_server/cel/recorded`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/ocf_server/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
@@ -194,6 +195,11 @@ def schemas(_: Servers) -> None:
     script("record.structural")
 
 
+def drawn_kinds(_: Servers) -> None:
+    """Record answers about drawn definitions and their objects."""
+    script("record.corpus")
+
+
 def types(_: Servers) -> None:
     """Record the types of expressions."""
     script("record.expression_types")
@@ -237,6 +243,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
         http,
         sequences,
         schemas,
+        drawn_kinds,
         types,
         corpus,
         validation,

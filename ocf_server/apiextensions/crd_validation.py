@@ -171,6 +171,8 @@ def _schema_problems(version: Mapping[str, Any], path: str) -> Iterator[FieldPro
     schema = _schema(version)
     if isinstance(schema, dict):
         where = f"{path}.openAPIV3Schema"
+        if schema.get("nullable"):
+            yield FieldProblem(f"{where}.nullable", "Forbidden: nullable cannot be true at the root")
         problems = schema_problems(schema, where)
         yield from problems
         if has_rules(schema):

@@ -65,12 +65,13 @@ def _type(schema: Mapping[str, Any], *, keep: bool = False) -> Type:
             apply, although pruning removes their undeclared fields.
     """
     kind = schema.get("type")
-    if schema.get("x-kubernetes-int-or-string"):
-        return Scalar.INT_OR_TEXT
     if kind == "array":
         return _list(schema, keep=keep)
     if kind == "object":
         return _object(schema, keep=keep)
+    if kind == "string" and (schema.get("format") or "byte") != "byte":
+        # Any scalar: only validation checks these.
+        return Scalar.INT_OR_TEXT
     return _SCALARS.get(str(kind), DEDUCED)
 
 

@@ -111,6 +111,9 @@ def _list_rules(schema: _Schema, path: str) -> Iterator[FieldProblem]:
         yield FieldProblem(f"{path}.type", f"Invalid value: {go_json(schema.get('type') or '')}: {text}")
     items = schema.get("items")
     items = items if isinstance(items, dict) else {}
+    if kind in ("set", "map") and items.get("nullable"):
+        text = f"cannot be nullable when x-kubernetes-list-type is {kind}"
+        yield FieldProblem(f"{path}.items.nullable", f"Forbidden: {text}")
     if kind == "set":
         yield from _set_items(items, path)
     elif kind == "map":
@@ -136,13 +139,24 @@ def _keyed_items(items: _Schema, names: list[str], path: str) -> Iterator[FieldP
         yield FieldProblem(f"{path}.items.type", f"Invalid value: {go_json(items.get('type') or '')}: {text}")
         return
     known, required = items.get("properties") or {}, items.get("required") or ()
-    if any(name not in known for name in names):
+    for name in names:
+        if known.get(name, {}).get("type") in ("array", "object"):
+            text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+            yield FieldProblem(f"{path}.items.properties[{name}].type", f'Invalid value: "object": {text}')
+        if name in known:
+            continue
         text = "entries must all be names of item properties"
+        yield FieldProblem(f"{path}.x-kubernetes-list-map-keys", f"Invalid value: {go_json(names)}: {text}")
+    if len(set(names)) != len(names):
+        text = "must not contain duplicate entries"
         yield FieldProblem(f"{path}.x-kubernetes-list-map-keys", f"Invalid value: {go_json(names)}: {text}")
     for name in names:
         if name in known and name not in required and known[name].get("default") is None:
             text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             yield FieldProblem(f"{path}.items.properties[{name}].default", f"Required value: {text}")
+        if name in known and known[name].get("nullable"):
+            text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            yield FieldProblem(f"{path}.items.properties[{name}].nullable", f"Forbidden: {text}")
 
 
 def _map_rules(schema: _Schema, path: str) -> Iterator[FieldProblem]:
@@ -241,6 +255,8 @@ def _nested(schema: _Schema, path: str) -> Iterator[FieldProblem]:
     for name, text in _NESTED.items():
         if schema.get(name):
             yield FieldProblem(f"{path}.{name}", f"Forbidden: {text}")
+    if "metadata" in (schema.get("properties") or {}):
+        yield FieldProblem(f"{path}.properties[metadata]", "Forbidden: must not be specified in a nested context")
     # It is forbidden there, and was reported as a whole.
     for _, where, below in _below({**schema, "additionalProperties": None}, path):
         yield from _nested(below, where)

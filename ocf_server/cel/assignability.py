@@ -1,7 +1,7 @@
 """Assignability of types, with the types that type variables stand for.
 
 Source: https://github.com/google/cel-go/blob/master/checker/types.go. A type variable is that of the items of an empty
-list, of an optional value without a value, or of a parameter of a function; each use of it can tell more of it.
+list, of an optional value without a value, or of a parameter of a function; each use of it can determine more of it.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Bindings:
         return CelType(kind.name, tuple(self.resolved(below, final=final) for below in kind.of), kind.fields)
 
     def assign(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        """Return whether some types are assignable to others; remember what that tells of type variables if they are.
+        """Return whether some types are assignable to others; remember what that determines of type variables if they are.
 
         Example:
             >>> from ocf_server.cel.types import INT, list_of

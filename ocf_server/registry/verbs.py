@@ -205,6 +205,8 @@ def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
     if live is None:
         if options.subresource is None and allows_create_on_update(resource):
             return (yield from create(registry, manifest, options, named=True))
+        # A request is decoded before the object is looked for.
+        _body(manifest, resource, options)
         raise not_found(resource.group_resource, key.name)
     new = _body(manifest, resource, options)
     uid = new["metadata"].get("uid")

@@ -173,7 +173,7 @@ class Drawn:
         if names:
             one, two = draw.choice(names), draw.choice(names)
             options += [
-                {"required": [*{one, two}]},
+                {"required": sorted({one, two})},
                 {"required": ["absent"]},
                 {"anyOf": [{"required": [one]}, {"required": [two]}]},
                 {"oneOf": [{"required": [one]}, {"required": [two]}, {"properties": {two: {"enum": ["red", 1]}}}]},

@@ -1,0 +1,105 @@
+"""Drawn definitions of custom kinds and objects of them, with the answers of a real API server (1.36.3).
+
+`scripts/record/corpus.py` records the answers.
+"""
+
+import gzip
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving
+from tests.ocf_server.corpus.requests import (
+    CREATED,
+    DRAWN,
+    NAMESPACE,
+    Definition,
+    Json,
+    Request,
+    drawn,
+    facts,
+    filled,
+    version_of,
+)
+from tests.requirements import Sampled
+
+FILE: Final = Path(__file__).parent / "recorded" / "drawn.jsonl.gz"
+SHARE: Final = 0.995
+"""Share of the answers that are the same."""
+APPLIED: Final[frozenset[tuple[int, int]]] = frozenset({(25, 3), (36, 3), (111, 9), (205, 9), (212, 3), (212, 15)})
+"""Definition and request of the answers that differ.
+
+An object that is applied with fields that no schema declares, where server-side apply takes any field, is stored with
+them and pruned when it is read. A real API server validates these fields, too, and counts a generation for them.
+"""
+
+
+@dataclass(frozen=True)
+class Client:
+    """Sends the requests to the embedded server."""
+
+    url: str
+    session: aiohttp.ClientSession
+
+    async def _send(self, request: Request, version: str = "") -> tuple[Json, str]:
+        headers = {"Content-Type": request.kind, "Accept": "application/json", "User-Agent": "recorder/1"}
+        body = json.dumps(filled(request.body, version))
+        async with self.session.request(request.method, self.url + request.path, data=body, headers=headers) as answer:
+            found = json.loads(await answer.read())
+            return facts(answer.status, answer.headers.getall("Warning", []), found), version_of(found)
+
+    async def answers(self, definition: Definition) -> list[Json]:
+        """Return the facts of the answers, those of the definition first."""
+        first, _ = await self._send(definition.create)
+        found, version = [first], ""
+        for request in definition.requests if first["code"] == CREATED else ():
+            answer, last = await self._send(request, version)
+            version = last or version
+            found.append(answer)
+        return found
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[Client]:
+    async with (
+        serving(EmbeddedCluster(namespaces=[NAMESPACE])) as server,
+        aiohttp.ClientSession() as session,
+    ):
+        yield Client(server.url, session)
+
+
+def recorded() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).decode().splitlines()]
+
+
+def difference(real: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts that differ: the real one, and ours."""
+    return {name: (real.get(name), ours.get(name)) for name in {**real, **ours} if real.get(name) != ours.get(name)}
+
+
+def test_the_record_is_of_the_requests_that_are_drawn() -> None:
+    assert [line["digest"] for line in recorded()] == [drawn(seed).digest for seed in range(DRAWN)]
+
+
+def test_nearly_all_answers_are_the_same() -> None:
+    assert len(APPLIED) <= sum(len(line["answers"]) for line in recorded()) * (1 - SHARE)
+
+
+@pytest.mark.matrix
+async def test_answers_are_those_of_a_real_api_server(client: Client, sampled: Sampled) -> None:
+    different: list[dict[str, Any]] = []
+    for seed, line in sampled([*enumerate(recorded())]):
+        ours = await client.answers(drawn(seed))
+        assert len(ours) == len(line["answers"]), f"definition {seed}: {line['answers'][0]}, ours {ours[0]}"
+        for index, (real, found) in enumerate(zip(line["answers"], ours, strict=True)):
+            parts = difference(real, found)
+            if parts and (seed, index) not in APPLIED:
+                different.append({"definition": seed, "request": index, **parts})
+    assert not different, f"{len(different)}: {json.dumps(different[:5])}"
