@@ -7,6 +7,7 @@ status through kopf.
 
 import json
 import os
+import ssl
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -42,15 +43,21 @@ class _Writer:
     """
 
     def __init__(self, folder: Path, *, applying: bool) -> None:
-        kubeconfig = yaml.safe_load((folder / "kubeconfig").read_text(encoding="utf-8"))
-        self._server = kubeconfig["clusters"][0]["cluster"]["server"]
+        kubeconfig = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text(encoding="utf-8"))
+        cluster, user = kubeconfig["clusters"][0]["cluster"], kubeconfig["users"][0]["user"]
+        self._server = cluster["server"]
+        self._trust: ssl.SSLContext | bool = True
+        if "client-certificate" in user:
+            self._trust = ssl.create_default_context(cafile=cluster["certificate-authority"])
+            self._trust.load_cert_chain(user["client-certificate"], user["client-key"])
         self._objects = (folder / "objects").read_text(encoding="utf-8")
         self._write = self._apply if applying else self._create_or_patch
         self._session: aiohttp.ClientSession | None = None
 
     async def write(self, name: str, uid: str) -> None:
         """Write all objects of a cache."""
-        self._session = self._session or aiohttp.ClientSession(self._server)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(self._server, connector=aiohttp.TCPConnector(ssl=self._trust))
         reference = {
             "apiVersion": f"{_GROUP}/{_VERSION}",
             "kind": "Memcached",

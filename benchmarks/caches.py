@@ -27,7 +27,7 @@ from ocf.objects import Manifest
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 
-__all__ = ["OBJECTS", "created", "running_operator", "served", "small_suite", "suite"]
+__all__ = ["OBJECTS", "SPEC", "created", "running_operator", "served", "small_suite", "suite", "write_rendered"]
 
 _SIZE: Final = 1_000
 _SMALL: Final = 10
@@ -50,12 +50,13 @@ _MOST: Final = 10
 # Requests for a cache that are more than any operator needs.
 _KEPT: Final = 100
 _API: Final = "memcached.c5c3.io/v1alpha1"
-_SPEC: Final[Manifest] = {
+SPEC: Final[Manifest] = {
     "autoscaling": {"enabled": True, "minReplicas": 2, "maxReplicas": _MOST},
     "highAvailability": {"podDisruptionBudget": {"enabled": True, "maxUnavailable": 1}},
     "monitoring": {"enabled": True, "serviceMonitor": {}},
     "security": {"networkPolicy": {"enabled": True}},
 }
+"""The spec of each cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,25 +163,25 @@ async def served(size: int) -> AsyncIterator[tuple[EmbeddedCluster, Path]]:
         await cluster.create(one, field_manager="benchmark")
     for number in range(size):
         metadata = {"name": _name(number), "namespace": NAMESPACE}
-        owner = {"apiVersion": _API, "kind": "Memcached", "metadata": metadata, "spec": _SPEC}
+        owner = {"apiVersion": _API, "kind": "Memcached", "metadata": metadata, "spec": SPEC}
         await cluster.create(owner, field_manager="benchmark")
     async with serving(cluster) as server:
         with tempfile.TemporaryDirectory() as folder:
             kubeconfig = Path(folder, "kubeconfig")
             write_kubeconfig(server.kubeconfig(), kubeconfig)
-            _write_rendered(Path(folder, "objects"))
+            write_rendered(Path(folder, "objects"))
             cluster.requests.clear()
             cluster.requests.limit = size * _KEPT
             yield cluster, kubeconfig
 
 
-def _write_rendered(path: Path) -> None:
+def write_rendered(path: Path) -> None:
     """Write down the objects of a cache called NAME, for who cannot make them."""
     from examples.memcached.component import memcached
     from examples.memcached.model import Memcached
 
     owner = {"apiVersion": _API, "kind": "Memcached", "metadata": {"name": "NAME", "namespace": NAMESPACE}}
-    rendered = memcached(Memcached.model_validate({**owner, "spec": _SPEC})).render()
+    rendered = memcached(Memcached.model_validate({**owner, "spec": SPEC})).render()
     path.write_text(json.dumps(rendered), encoding="utf-8")
 
 

@@ -24,7 +24,9 @@ from ocf_server import CustomKind, EmbeddedCluster
 
 __all__ = ["ACTIVE", "deployment_of", "rolled_out", "suite"]
 
-_LIMIT: Final = 2_000_000
+# Of the time of its reads in the same run: a time of its own fails on a busy machine. Alone on two cores it is 8.5,
+# beside 20 other processes 15.
+_SHARE: Final = 20.0
 _NAMES: Final = ("api", "web", "worker")
 _SETTINGS: Final = 1_000
 _OWNER: Final = ObjectKey("example.com/v1", "Shop", "shop", NAMESPACE)
@@ -137,8 +139,8 @@ def suite() -> Iterator[Suite]:
                 name="reconcile.in-sync",
                 what="a reconcile of six resources in sync",
                 measure=each_turn(runner, shop.reconcile_in_sync),
-                limit=_LIMIT,
                 against="reconcile.gets",
+                share=_SHARE,
             ),
             Case(
                 name="reconcile.event",

@@ -39,6 +39,7 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
     step = {} if "deciding.go" in quick_figures else {"deciding.step": 50_000}
 
     assert quick_figures["deciding.step"]["share"] == (None if step else 0.8)
+    assert quick_figures["reconcile.in-sync"]["share"] == 20
     assert limits == step | {
         "rendering.full": 150_000,
         "deciding.sync": 40_000,
@@ -55,7 +56,6 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "gate.check": 2_000,
         "import.ocf": 50_000_000,
         "import.ocf.models": 0,
-        "reconcile.in-sync": 2_000_000,
         "reconcile.reads": 6,
         "reconcile.writes": 0,
         "bursts.children": 12,
