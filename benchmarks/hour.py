@@ -295,7 +295,8 @@ async def _measure(operator: _Operator, size: int, rest: float = _REST) -> _Run:
         await phase(_RESTART, began, before, work)
         await asyncio.sleep(rest)
         resting = (_cpu(process.pid) - used) / rest * _HOUR
-        watches = [one for one in [*server.requests().values()][before:] if one["verb"] == "watch"]
+        asked = [*server.requests().values()][before:]
+        watches = [one for one in asked if one["verb"] == "watch" and one["stage"] == "ResponseStarted"]
         renewals = round(sum(operator.renewing * _HOUR / _timeout(one) for one in watches))
         return _Run(phases=phases, rest=resting, renewals=renewals, memory=max(memory, _peak(process.pid)))
 

@@ -64,6 +64,8 @@ class CachedCluster:
         needs_content: Kinds of which only the metadata is held, except of objects for which the function returns True,
             and of those that were read. The first list that needs more has all of the kind held as a whole.
         selections: Kinds of which not all objects are listed, watched and held, each with what is.
+        read_by_name: Kinds of which objects that are read by name are watched alone, until one is written, or read for
+            which the function returns True.
         timing: Delays, idle timeout and relist interval, and the clock.
 
     Raises:
@@ -103,6 +105,7 @@ class CachedCluster:
         max_objects: int | None = None,
         needs_content: Mapping[tuple[str, str], NeedsContent] | None = None,
         selections: Mapping[tuple[str, str], Selection] | None = None,
+        read_by_name: Mapping[tuple[str, str], Callable[[CacheEntry], bool]] | None = None,
         timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = self._direct = cluster
@@ -129,7 +132,9 @@ class CachedCluster:
                 selection=selection,
             )
 
-        self._informers: Final = Informers(informer, uncached, per_namespace=per_namespace, selections=given)
+        self._informers: Final = Informers(
+            informer, uncached, per_namespace=per_namespace, selections=given, read_by_name=read_by_name or {}
+        )
         # Each returns whether an object that is watched alone is still needed.
         self.readers: Final[list[Callable[[ObjectKey, CacheEntry | None], bool]]] = []
 
@@ -241,12 +246,7 @@ class CachedCluster:
         return found.unwatched(key) if (found := self._informers.selective_of(key)) is not None else ""
 
     async def wait_for_sync(self, api_version: str, kind: str, *, namespace: str = "") -> None:
-        """Start the informer of a kind, and wait until it has listed the objects once, however often that fails before.
-
-        Args:
-            api_version: Group and version.
-            namespace: Only this namespace; empty for all namespaces.
-        """
+        """Start the informer of a kind, and wait until it has listed the objects, however often that fails before."""
         informer = self._informers.covering(api_version, kind, namespace)
         if informer is not None:
             await informer.listed()

@@ -9,6 +9,7 @@ from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.selection import Selection
 from ocf.cluster.cache.selective import SelectiveInformer
+from ocf.cluster.cache.serialization import CacheEntry
 from ocf.cluster.cache.write_tracker import InFlightWrite
 from ocf.objects import ObjectKey
 from ocf.objects.manifest import split_api_version
@@ -24,6 +25,7 @@ class Informers:
         uncached: Kinds that have none, as pairs of apiVersion and kind. It is asked for each kind that is read.
         per_namespace: Whether there is one for each namespace that is read.
         selections: The kinds of which not all objects are listed.
+        read_by_name: See `CachedCluster`.
     """
 
     def __init__(
@@ -33,11 +35,13 @@ class Informers:
         *,
         per_namespace: bool,
         selections: Mapping[tuple[str, str], Selection],
+        read_by_name: Mapping[tuple[str, str], Callable[[CacheEntry], bool]],
     ) -> None:
         self._make = make
         self._uncached = uncached
         self._per_namespace = per_namespace
-        self._selections = selections
+        self._selections = {**dict.fromkeys(read_by_name, Selection(by_name=True)), **selections}
+        self._read_by_name = {kind: is_own for kind, is_own in read_by_name.items() if kind not in selections}
         self._by_scope: dict[tuple[str, str, str], Informer | SelectiveInformer] = {}
         """By `WatchScope`, which equals a tuple of its fields."""
         self._scopes: defaultdict[tuple[str, str], list[WatchScope]] = defaultdict(list)
@@ -86,7 +90,10 @@ class Informers:
         informer = self._by_scope.get(scope)
         if informer is None:
             selection = self._selections.get(scope[:2])
-            informer = self.make(scope, None) if selection is None else SelectiveInformer(scope, selection, self)
+            if selection is None:
+                informer = self.make(scope, None)
+            else:
+                informer = SelectiveInformer(scope, selection, self, self._read_by_name.get(scope[:2]))
             self._by_scope[scope] = informer
             self._scopes[scope[:2]].append(scope)
         return informer

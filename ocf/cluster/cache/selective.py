@@ -59,10 +59,19 @@ class SelectiveInformer:
 
     Args:
         scope: The kind, and the namespace of the reads that it answers.
+        is_own: Returns whether an object is one of those that the operator makes, of which there may be many. All of
+            the kind are held once one was read or written; None for only those that are read or written by name.
     """
 
-    def __init__(self, scope: WatchScope, selection: Selection, maker: InformerMaker) -> None:
+    def __init__(
+        self,
+        scope: WatchScope,
+        selection: Selection,
+        maker: InformerMaker,
+        is_own: Callable[[CacheEntry], bool] | None = None,
+    ) -> None:
         self.scope: Final = scope
+        self._is_own = is_own
         self.selection: Final = selection
         self._maker = maker
         self._subscriptions: dict[Subscription, None] = {}
@@ -168,7 +177,12 @@ class SelectiveInformer:
         if wanted and not self._watch_alone(name) and self.selection.by_name:
             return await self._all_of_kind()
         single = self._single.get(name)
-        return single if single is not None and (single.synced or await single.ready()) else None
+        if single is None or not (single.synced or await single.ready()):
+            return None
+        entry = single.store.get(name)
+        if self._is_own is not None and entry is not None and self._is_own(entry):
+            return await self._all_of_kind() or single
+        return single
 
     async def found_by(self, name: NamespacedName, sent: Awaitable[Manifest]) -> Manifest:
         """Wait for the answer to a read that went to the API server; what it finds is watched alone from now on."""
@@ -186,7 +200,8 @@ class SelectiveInformer:
     def written(self, live: Manifest) -> None:
         """Watch an object that was written, if it is not held."""
         name = namespaced_name(live)
-        if self.holder(name) is None and not self._watch_alone(name) and self.selection.by_name:
+        is_unheld = self._is_own is not None or (self.holder(name) is None and not self._watch_alone(name))
+        if is_unheld and self.selection.by_name:
             self._base_of_all().start()
 
     async def select(self, selection: ListFilter, options: ListOptions, cluster: Cluster) -> ObjectList | None:

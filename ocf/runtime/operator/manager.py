@@ -37,7 +37,7 @@ from ocf.runtime.operator.controller_deps import ControllerDeps
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.runtime.operator.operator import Kind, Operator
-from ocf.runtime.operator.operator_caches import OperatorCaches, selection_problems, selections
+from ocf.runtime.operator.operator_caches import OperatorCaches, read_by_name, selection_problems, selections
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.owners import Owners, SelectedObjects
 from ocf.runtime.operator.state_metrics import StateMetrics
@@ -282,6 +282,7 @@ class Manager:
             cluster,
             uncached=() if of_owners else self._uncached,
             selections={} if of_owners else selections(self._operators),
+            read_by_name={} if of_owners else read_by_name(self._operators),
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
             needs_content=needs_content,

@@ -119,8 +119,8 @@ class Operator(Generic[O]):
             known only at run time, `("example.com/*", "*")` is for all kinds of a group, and `("*", "*")` for all, but
             for those that an operator of the process declares.
         selections: Which objects of a kind are listed, watched and cached, where these are not all: by label, field or
-            namespace, or only those that reconciles read or write by name, which is the default for Secrets and
-            ConfigMaps that are not declared. Owners are selected by `select`.
+            namespace, or only those that reconciles read or write by name; that is the default for Secrets and
+            ConfigMaps of which the operator makes and declares none. Owners are selected by `select`.
         webhooks: Admission webhooks, of owners or of any other kind; several of a kind need different names.
             `ManagerOptions.admission` has the options of their server.
         policies: Admission policies, which the API server evaluates itself; the manifests of the operator have them.

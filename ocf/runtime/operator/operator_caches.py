@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster.cache import Selection
 from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.owners import SelectedObjects, content_needed
 from ocf.runtime.sharding.sharded_objects import ShardedObjects
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache import CachedCluster, Selection
+    from ocf.cluster.cache.serialization import CacheEntry
     from ocf.cluster.cache.transform import NeedsContent
     from ocf.runtime.operator.operator import Kind, Operator
     from ocf.runtime.sharding.slots import Slots
 
-__all__ = ["OperatorCaches", "selection_problems", "selections"]
+__all__ = ["OperatorCaches", "read_by_name", "selection_problems", "selections"]
 
 _MakeCache = Callable[["Cluster", "Mapping[Kind, NeedsContent] | None"], "CachedCluster"]
 
@@ -32,16 +32,20 @@ _READ_BY_NAME: Final = (("v1", "ConfigMap"), ("v1", "Secret"))
 
 
 def selections(operators: Sequence[Operator[Any]]) -> dict[Kind, Selection]:
-    """Return the kinds of which the operators of a process need not have each object watched.
-
-    A kind that one of them declares without a selection is watched as a whole.
-    """
-    declared = {kind for each in operators for kind in each.declared_kinds}
-    found = {kind: Selection(by_name=True) for kind in _READ_BY_NAME if kind not in declared}
-    for each in operators:
-        found |= each.selections
+    """Return what the operators of a process select of kinds that none of them declares without a selection."""
     whole = {kind for each in operators for kind in each.declared_kinds if kind not in each.selections}
-    return {kind: selection for kind, selection in found.items() if kind not in whole}
+    return {kind: one for each in operators for kind, one in each.selections.items() if kind not in whole}
+
+
+def read_by_name(operators: Sequence[Operator[Any]]) -> dict[Kind, Callable[[CacheEntry], bool]]:
+    """Return the kinds whose objects are watched alone while none of the operators makes one, or declares the kind."""
+    declared = {kind for each in operators for kind in each.declared_kinds}
+    owners = {each.owner_group_kind for each in operators}
+
+    def is_own(entry: CacheEntry) -> bool:
+        return entry.controller is not None and (entry.controller.group, entry.controller.kind) in owners
+
+    return {kind: is_own for kind in _READ_BY_NAME if kind not in declared}
 
 
 def selection_problems(operators: Sequence[Operator[Any]]) -> list[str]:

@@ -16,7 +16,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import find_condition
 from ocf.primitives import service
 from ocf.runtime.operator.manager import require_together
-from ocf.runtime.operator.operator_caches import selections
+from ocf.runtime.operator.operator_caches import read_by_name, selections
 from ocf.runtime.operator.unwatched_objects import UNWATCHED
 from ocf.runtime.operator.watches import Watch
 
@@ -74,6 +74,24 @@ def test_a_secret_that_is_read_by_name_is_watched_without_the_others(
             await asyncio.sleep(5)
             assert [name for name, _ in env.passes] == ["corner"]
             assert not [one for one in env.gateway.requests if one.kind == "Secret"]
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["first start", "restart"])
+def test_a_kind_of_which_an_operator_makes_objects_is_listed_once(run_test: RunTest, *, restarted: bool) -> None:
+    """Not each object by its name, of which there are as many as owners: here ConfigMaps, which it does not declare."""
+
+    async def test(env: Env) -> None:
+        for number in range(20):
+            await env.create(shop(f"shop-{number:02}"))
+        for _ in range(1 + restarted):
+            env.forget()
+            async with env.operating():
+                await asyncio.sleep(60)
+                found = [one for one in env.gateway.requests if one.kind == "ConfigMap" and one.verb is Verb.LIST]
+                # Each of four workers may have looked for the first one of its owner before.
+                assert 1 <= len(found) <= 5
 
     run_test(test)
 
@@ -170,8 +188,10 @@ def test_the_operators_of_a_process_share_their_selections(run_test: RunTest) ->
     async def test(env: Env) -> None:
         one = env.operator(name="one", selections={SERVICE: OURS, SECRET: OURS})
         whole = env.operator(name="whole", owns=[SERVICE], watches=[Watch("v1", "ConfigMap", lambda _: ())])
-        assert selections([one]) == {SERVICE: OURS, SECRET: OURS, ("v1", "ConfigMap"): Selection(by_name=True)}
+        assert selections([one]) == {SERVICE: OURS, SECRET: OURS}
         assert selections([one, whole]) == {SECRET: OURS}
+        assert {*read_by_name([one])} == {SECRET, ("v1", "ConfigMap")}
+        assert {*read_by_name([one, whole])} == {SECRET}
         require_together([one, whole])
         other = env.operator(name="other", selections={SECRET: Selection(label_selector="a=b")})
         with pytest.raises(BuildError, match="select objects of v1 Secret in different ways"):
