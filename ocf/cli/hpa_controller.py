@@ -145,6 +145,7 @@ class LogOutput(StrEnum):
     "--feature-gates", multiple=True, metavar="NAME=BOOL", help=f"Set {', '.join(FEATURE_GATES)}; repeatable."
 )
 @leader_elect_option
+@click.option("--sharding", is_flag=True, help="Divide the autoscalers among the replicas, by namespace.")
 @click.option(
     "--lease-namespace",
     "--leader-elect-resource-namespace",
@@ -190,6 +191,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
     kubernetes_version: str | None,
     feature_gates: tuple[str, ...],
     leader_elect: bool,
+    sharding: bool,
     lease_namespace: str | None,
     host: str,
     port: int,
@@ -225,7 +227,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
         _features(kubernetes_version, feature_gates),
     )
     delay = _duration("--take-over-delay", take_over_delay)
-    options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay)
+    options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay, sharding=sharding)
     if action is ControllerAction.MANIFESTS:
         _print_manifests(options, namespace or "ocf-system", image, scales, elected=leader_elect, output=output)
         return
@@ -311,14 +313,25 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
 
 
 def _options(
-    mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool, take_over_delay: timedelta
+    mode: ModeName,
+    settings: Settings,
+    output: LogOutput,
+    *,
+    take_over: bool,
+    take_over_delay: timedelta,
+    sharding: bool,
 ) -> HpaControllerOptions:
     from ocf.controllers.hpa import HpaControllerOptions, Mode
 
     chosen = Mode(mode)
     report = _print_results(output) if chosen is Mode.DRY_RUN else None
     return HpaControllerOptions(
-        mode=chosen, settings=settings, take_over=take_over, take_over_delay=take_over_delay, report=report
+        mode=chosen,
+        settings=settings,
+        take_over=take_over,
+        take_over_delay=take_over_delay,
+        report=report,
+        sharding=sharding,
     )
 
 
@@ -393,6 +406,7 @@ def _print_manifests(
         arguments=["run", *_arguments(options), *([] if elected else ["--no-leader-elect"]), "--output=json"],
         targets=[_scalable(text) for text in scales] if scales else TARGETS,
         leader_election=elected,
+        sharding=options.sharding,
     )
     print_manifests(installation_manifests(wanted), namespace, json=output is LogOutput.JSON)
 
@@ -427,8 +441,8 @@ def _arguments(options: HpaControllerOptions) -> Iterator[str]:
 
     settings, defaults = options.settings, Settings()
     yield f"--mode={options.mode}"
-    if options.take_over:
-        yield "--take-over"
+    switches = {"--take-over": options.take_over, "--sharding": options.sharding}
+    yield from (name for name, is_on in switches.items() if is_on)
     if options.take_over_delay != HpaControllerOptions().take_over_delay:
         yield f"--take-over-delay={format_duration(options.take_over_delay)}"
     for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from ocf.autoscaling.algorithm import Settings
@@ -22,6 +23,7 @@ from ocf.controllers.metrics_client import MetricsClient, RESTMapper
 from ocf.controllers.metrics_client.retry import PathReader
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.sharding.slots import SlotLostError, Slots
 from ocf.runtime.workqueue import FixedDelay, WorkQueue, work
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
@@ -50,9 +52,10 @@ class HpaControllerOptions:
             still runs removes the claim within its sync period, so this must be longer. Zero only leaves an autoscaler
             to a controller that writes its status later.
         report: With `Mode.DRY_RUN`: receives what would be done, next to what was done.
+        sharding: Whether the replicas divide the autoscalers by namespace, so that all of them are at work.
 
     Raises:
-        ConfigError: If the delay is negative, or `take_over` is set in another mode.
+        ConfigError: If the delay is negative, or `take_over` is set in another mode, or a dry run is sharded.
     """
 
     mode: Mode = Mode.OWN_KIND
@@ -60,10 +63,13 @@ class HpaControllerOptions:
     take_over: bool = False
     take_over_delay: timedelta = timedelta(seconds=30)
     report: ReportDryRun | None = None
+    sharding: bool = False
 
     def __post_init__(self) -> None:
         if self.take_over and self.mode is not Mode.REPLACE:
             raise ConfigError(f"taking over is only possible in mode {Mode.REPLACE}, not in mode {self.mode}")
+        if self.sharding and not self.mode.writes:
+            raise ConfigError(f"sharding needs a mode that writes, not mode {self.mode}, which has no lease")
         if self.take_over_delay < timedelta(0):
             seconds = self.take_over_delay.total_seconds()
             raise ConfigError(f"take_over_delay must be at least 0 s, got {seconds:g} s")
@@ -86,6 +92,7 @@ class HpaController:
         monitor: The metrics of the controller; None keeps them private.
         queue_metrics: The metrics of the work queue; None counts nothing.
         reader: The API server, if the cluster is one: a kind is then found whatever version a reference names.
+        shards: The slots of namespaces whose autoscalers this process reconciles; None for all.
 
     Example:
         >>> from ocf_server import EmbeddedCluster
@@ -114,7 +121,9 @@ class HpaController:
         monitor: HpaMonitor | None = None,
         queue_metrics: QueueMetrics | None = None,
         reader: PathReader | None = None,
+        shards: Slots | None = None,
     ) -> None:
+        self._shards = shards
         self._cluster = cluster
         self._metrics = metrics
         self._options = options
@@ -232,7 +241,7 @@ class HpaController:
             await _wait_for_sync(autoscalers, kind)
             # The first reconcile needs the complete index of targets.
             for autoscaler in (await autoscalers.list(*kind)).items:
-                if kind == self._options.mode.watched:
+                if kind == self._options.mode.watched and self._holds(ObjectKey.of(autoscaler)):
                     reconciler.track(autoscaler)
                 else:
                     reconciler.target_index.put(autoscaler)
@@ -248,10 +257,37 @@ class HpaController:
         _log.info("running %s in mode %s with %d workers", self._options.mode.watched[1], self._options.mode, workers)
         async with asyncio.TaskGroup() as tasks:
             followers = [tasks.create_task(self._watch(reconciler, cached, kind)) for kind in self._watched_kinds]
+            if self._shards is not None:
+                followers.append(tasks.create_task(self._take_up(reconciler, cached, self._shards)))
             self._working = True
-            await work(self._queue, reconciler.reconcile, workers=workers, metrics=self._queue_metrics)
+            reconcile = partial(self._reconcile, reconciler)
+            await work(self._queue, reconcile, workers=workers, metrics=self._queue_metrics)
             for follower in followers:
                 follower.cancel()
+
+    def _holds(self, key: ObjectKey) -> bool:
+        """Return whether reconciles of an autoscaler may begin in this process."""
+        return self._shards is None or self._shards.accepts("", key.namespace)
+
+    async def _reconcile(self, reconciler: Reconciler, key: ObjectKey) -> timedelta | None:
+        """Reconcile an autoscaler, unless it is one of another replica, or becomes one."""
+        if self._shards is None:
+            return await reconciler.reconcile(key)
+        with suppress(SlotLostError):
+            async with self._shards.working(self._shards.slot_of("", key.namespace)):
+                return await reconciler.reconcile(key)
+        # The other replica starts without a history as well, and has the gauges from now on.
+        reconciler.forget(key)
+        return None
+
+    async def _take_up(self, reconciler: Reconciler, cached: CachedCluster, shards: Slots) -> None:
+        """Reconcile the autoscalers of each slot that this process takes, until cancelled."""
+        async for slots in shards.gained():
+            for autoscaler in (await cached.list(*self._options.mode.watched)).items:
+                key = ObjectKey.of(autoscaler)
+                if shards.slot_of("", key.namespace) in slots:
+                    reconciler.track(autoscaler)
+                    self._queue.add(key)
 
     async def _watch(self, reconciler: Reconciler, cached: CachedCluster, kind: tuple[str, str]) -> None:
         run = kind == self._options.mode.watched
@@ -287,6 +323,9 @@ class HpaController:
             # Its name may be used again, and the new autoscaler starts with a period of its own.
             self._queue.unschedule(key)
             self._queue.forget(key)
+            return
+        if not self._holds(key):
+            reconciler.target_index.put(event.object)
             return
         period = reconciler.track(event.object)
         if self._is_due_now(key, event.object):

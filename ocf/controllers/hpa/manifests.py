@@ -74,7 +74,11 @@ TARGETS: Final = (
 
 
 def cluster_role(
-    mode: Mode, *, targets: Iterable[ScalableResource] = TARGETS, lease_namespace: str = ""
+    mode: Mode,
+    *,
+    targets: Iterable[ScalableResource] = TARGETS,
+    lease_namespace: str = "",
+    sharding: bool = False,
 ) -> frozenset[PolicyRule]:
     """Return the policy rules that the controller needs, and no others.
 
@@ -82,6 +86,7 @@ def cluster_role(
         mode: Which autoscalers it runs.
         targets: The resources that may be scaled.
         lease_namespace: The namespace of its lease; empty without leader election.
+        sharding: Whether several replicas are at work, each with a Lease of its own.
 
     Example:
         >>> sorted(one.resource for one in cluster_role(Mode.DRY_RUN) if one.verb == "update")
@@ -106,7 +111,7 @@ def cluster_role(
     if mode.writes:
         found |= EVENTS
         if lease_namespace:
-            found |= lease_rules(NAME, lease_namespace)
+            found |= lease_rules(NAME, lease_namespace, sharded=sharding)
     return frozenset(found)
 
 
@@ -133,6 +138,7 @@ class HpaInstallation:
         replicas: The number of processes; one leads, the others wait.
         targets: The resources that may be scaled.
         leader_election: Whether a leader is elected.
+        sharding: Whether all processes work, each on the autoscalers of a part of the namespaces.
     """
 
     mode: Mode
@@ -142,6 +148,7 @@ class HpaInstallation:
     replicas: int = 2
     targets: Sequence[ScalableResource] = TARGETS
     leader_election: bool = True
+    sharding: bool = False
 
 
 def installation_manifests(wanted: HpaInstallation) -> list[Manifest]:
@@ -156,7 +163,10 @@ def installation_manifests(wanted: HpaInstallation) -> list[Manifest]:
     from ocf.controllers.hpa.crd import definition
 
     needed = cluster_role(
-        wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.leader_election else ""
+        wanted.mode,
+        targets=wanted.targets,
+        lease_namespace=wanted.namespace if wanted.leader_election else "",
+        sharding=wanted.sharding,
     )
     elected = wanted.leader_election and wanted.mode.writes
     pod = ControllerPod(

@@ -473,7 +473,9 @@ class Controller:
 
     async def _enqueue_gained(self) -> None:
         """Enqueue the owners of each slot that this process takes; the cache may have held them all the time."""
-        async for gained in self._owners.gained():
+        if self._owners.slots is None:
+            return
+        async for gained in self._owners.slots.gained():
             for namespace in await self.declared.namespaces_of(*self._owner_kind):
                 for owner in await self._owners.known(namespace):
                     if self._owners.are_in(gained, owner):

@@ -38,7 +38,7 @@ from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.runtime.operator.operator import Kind, Operator
 from ocf.runtime.operator.operator_caches import OperatorCaches, read_by_name, selection_problems, selections
-from ocf.runtime.operator.options import ManagerOptions
+from ocf.runtime.operator.options import ManagerOptions, membership
 from ocf.runtime.operator.owners import Owners, SelectedObjects
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
@@ -50,6 +50,7 @@ from ocf.runtime.workqueue.metrics import QueueMetrics
 if TYPE_CHECKING:
     from ocf.cluster.cache.transform import NeedsContent
     from ocf.runtime.admission.server import WebhookServer
+    from ocf.runtime.sharding.membership import Membership
 
 __all__ = ["Manager", "require_together"]
 
@@ -85,7 +86,9 @@ class Manager:
         self._posted: dict[str, Recorder] = {}
         self._started = asyncio.Event()
         self._stop = asyncio.Event()
-        self._shards = options.membership(cluster)
+        self._shards: Membership | None = None
+        if options.sharding is not None and options.lease is not None:
+            self._shards = membership(cluster, options.lease, options.sharding, options.clock, options.random)
         self._runner = LeaderRunner(
             cluster if self._shards is None else self._shards.slots.fenced(cluster),
             self._open_term,

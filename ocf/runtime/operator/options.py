@@ -25,7 +25,7 @@ from ocf.runtime.rbac.rules import lease_rules
 from ocf.runtime.sharding import Sharding
 from ocf.runtime.sharding.membership import Membership
 
-__all__ = ["Lease", "Listen", "ManagerOptions"]
+__all__ = ["Lease", "Listen", "ManagerOptions", "membership"]
 
 _TIMING: Final = Timing()
 # The kubelet kills a container 30 seconds after SIGTERM; the lease must be released before that.
@@ -63,6 +63,21 @@ class Listen:
 
     port: int = 8080
     host: str = "0.0.0.0"  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
+
+
+def membership(
+    cluster: Cluster, lease: Lease, sharding: Sharding, clock: Clock, random: Callable[[], float] = random.random
+) -> Membership:
+    """Return the part of a process among the replicas that hold a lease together."""
+    return Membership(
+        cluster,
+        ObjectKey("coordination.k8s.io/v1", "Lease", lease.name, lease.namespace),
+        lease.identity or new_identity(),
+        sharding=sharding,
+        timing=lease.timing,
+        clock=clock,
+        random=random,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,21 +136,6 @@ class ManagerOptions:
             raise ConfigError(
                 "sharding needs a lease: its name is that of the replicas, and part of those of the slots"
             )
-
-    def membership(self, cluster: Cluster) -> Membership | None:
-        """Return the part of the process among the replicas that divide the owners; None without sharding."""
-        lease = self.lease
-        if self.sharding is None or lease is None:
-            return None
-        return Membership(
-            cluster,
-            ObjectKey("coordination.k8s.io/v1", "Lease", lease.name, lease.namespace),
-            lease.identity or new_identity(),
-            sharding=self.sharding,
-            timing=lease.timing,
-            clock=self.clock,
-            random=self.random,
-        )
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the process itself: its lease, and the certificates of its webhooks.

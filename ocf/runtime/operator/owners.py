@@ -251,16 +251,6 @@ class Owners:
         uid = uid if state is None else state.uid
         return uid is None or not self.holds(uid, owner.namespace)
 
-    async def gained(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield the slots that this process takes, each time that it takes some; none without slots."""
-        before: frozenset[tuple[int, int]] = frozenset()
-        while self.slots is not None:
-            changed, terms = self.slots.changed, self.slots.terms
-            if found := frozenset(slot for slot, _ in terms - before):
-                yield found
-            before = terms
-            await changed.wait()
-
     def are_in(self, slots: frozenset[int], owner: ObjectKey) -> bool:
         """Return whether an owner in the cache is in one of some slots."""
         state = self.cache.entry(owner)

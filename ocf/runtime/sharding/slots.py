@@ -103,6 +103,16 @@ class Slots:
         """The slots in which work may begin, each with a number that is another one when it is taken again."""
         return frozenset((slot, self._held[slot].number) for slot in self.accepted)
 
+    async def gained(self) -> AsyncGenerator[frozenset[int], None]:
+        """Yield the slots that this process takes, each time that it takes some, without end."""
+        before: frozenset[tuple[int, int]] = frozenset()
+        while True:
+            changed, terms = self.changed, self.terms
+            if found := frozenset(slot for slot, _ in terms - before):
+                yield found
+            before = terms
+            await changed.wait()
+
     @property
     def selector(self) -> ShardSelector:
         """What selects the objects of the slots in which work may begin."""
