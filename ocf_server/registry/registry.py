@@ -16,14 +16,8 @@ from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions
 from ocf_server.api.numbers import decoded_numbers
 from ocf_server.api.status_errors import bad_request, forbidden, no_kind_match, no_such_resource, not_found
-from ocf_server.apiextensions import (
-    decoded_metadata,
-    defined_kind,
-    established,
-    is_terminating,
-    prune,
-    set_schema_defaults,
-)
+from ocf_server.apiextensions import decoded_metadata, defined_kind, established, is_terminating, prune
+from ocf_server.apiextensions.defaulting import set_schema_defaults
 from ocf_server.codec.decoding import decode
 from ocf_server.managedfields.field_manager import ConversionError
 from ocf_server.managedfields.typed import type_problems
@@ -470,9 +464,8 @@ class Registry:
         if home is None:
             raise not_found("namespaces", namespace)
         if "deletionTimestamp" in home["metadata"]:
-            cause = StatusCause(
-                "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
-            )
+            ending = f"namespace {namespace} is being terminated"
+            cause = StatusCause("NamespaceTerminating", ending, "metadata.namespace")
             problem = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise forbidden(resource.group_resource, name, problem, [cause])
 
@@ -501,5 +494,4 @@ def decoded(
         return out
     # The result of an apply is not decoded again, so its validation reports what is wrong with embedded objects.
     pruned = prune(out, resource.schema, sent=drop_nulls)
-    defaulted: Manifest = set_schema_defaults(pruned, resource.schema, drop_nulls=drop_nulls)
-    return defaulted
+    return dict(set_schema_defaults(pruned, resource.schema, drop_nulls=drop_nulls))
