@@ -136,13 +136,11 @@ def _accept(
     group = [
         _status(other).get("acceptedNames") or {} for other in definitions if other["spec"]["group"] == spec["group"]
     ]
-    used = {
-        field: {name for names in group for each in fields for name in _listed(names, each)}
-        for field, fields in _SHARED
-    }
+    used = {fields: {name for names in group for each in fields for name in _listed(names, each)} for fields in _FIELDS}
     conflict: tuple[str, str] | None = None
     out: dict[str, Any] = {"plural": "", "kind": "", **accepted}
-    for field, names in used.items():
+    for field, fields in _SHARED:
+        names = used[fields]
         # Its own accepted names are among those in use.
         taken = [name for name in _listed(spec["names"], field) if name in names - set(_listed(accepted, field))]
         if taken:
@@ -157,7 +155,11 @@ def _accept(
 
 _WORDS: Final = ("plural", "singular", "shortNames")
 _KINDS: Final = ("kind", "listKind")
-_SHARED: Final = (*((field, _WORDS) for field in _WORDS), *((field, _KINDS) for field in _KINDS))
+_FIELDS: Final[tuple[tuple[str, ...], ...]] = (_WORDS, _KINDS)
+_SHARED: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    *((field, _WORDS) for field in _WORDS),
+    *((field, _KINDS) for field in _KINDS),
+)
 """The names of a kind, with those of other kinds that they must differ from."""
 _REQUIRED: Final = frozenset({"plural", "kind"})
 

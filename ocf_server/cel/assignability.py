@@ -49,7 +49,7 @@ class Bindings:
         return CelType(kind.name, tuple(self.resolved(below, final=final) for below in kind.of), kind.fields)
 
     def assign(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        """Return whether some types are assignable to others; if so, remember what that determines of type variables.
+        """Return whether some types are assignable to others; if they are, remember the types of their type variables.
 
         Example:
             >>> from ocf_server.cel.types import INT, list_of

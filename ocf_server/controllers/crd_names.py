@@ -39,8 +39,9 @@ class NamesAcceptedController:
         while self._seen != store.changed_at(DEFINITION):
             self._seen = store.changed_at(DEFINITION)
             definitions = store.objects(DEFINITION)
-            present = {place for place, _ in definitions}
-            self._complete = {place: version for place, version in self._complete.items() if place in present}
+            if len(self._complete) > len(definitions):
+                present = {place for place, _ in definitions}
+                self._complete = {place: version for place, version in self._complete.items() if place in present}
             for place, definition in definitions:
                 is_complete = self._complete.get(place) == definition["metadata"]["resourceVersion"]
                 if not is_complete:

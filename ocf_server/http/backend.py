@@ -49,6 +49,9 @@ class Backend:
     _is_wrapped: bool = field(default=False, init=False, repr=False)
     _defined_at: int = field(default=-1, init=False, repr=False)
     _custom: tuple[ServedResource, ...] = field(default=(), init=False, repr=False)
+    _entries: dict[tuple[int, str, bool], tuple[ApiResource, ServedResource]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _remote: tuple[RemoteVersion, ...] = field(default=(), init=False, repr=False)
     _catalog: ResourceCatalog | None = field(default=None, init=False, repr=False)
 
@@ -137,10 +140,15 @@ class Backend:
         served = {(kind_of(resource), resource.version) for resource in resources}
         definitions = self.registry.store.objects(DEFINITION)
         ending = {defined_kind(definition) for _, definition in definitions if is_terminating(definition)}
+        # Entries are made once: with each of many definitions, the catalog is made again.
+        known, self._entries = self._entries, {}
         for resource in resources:
             home = kind_of(resource)
-            stored = resource.home[1] if resource.home else resource.version
-            yield custom_kind(resource, stored=stored if (home, stored) in served else "", ending=home in ending)
+            version = resource.home[1] if resource.home else resource.version
+            stored, is_ending = version if (home, version) in served else "", home in ending
+            key = id(resource), stored, is_ending
+            self._entries[key] = known.get(key) or (resource, custom_kind(resource, stored=stored, ending=is_ending))
+            yield self._entries[key][1]
 
     def set_remote(self, versions: tuple[RemoteVersion, ...]) -> None:
         """Set the versions of aggregated API servers, which discovery lists."""

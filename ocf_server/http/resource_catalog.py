@@ -8,7 +8,7 @@ at any time, so a catalog is a snapshot.
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -166,13 +166,15 @@ class ResourceCatalog:
 
     kinds: tuple[ServedResource, ...]
     remote: tuple[RemoteVersion, ...] = ()
+    _by_path: dict[tuple[str, str, str], ServedResource] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # The first one of a path counts.
+        self._by_path.update({(kind.group, kind.version, kind.plural): kind for kind in reversed(self.kinds)})
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """Return the resource with a group, version and plural name; None if it is not served."""
-        for kind in self.kinds:
-            if (kind.group, kind.version, kind.plural) == (group, version, plural):
-                return kind
-        return None
+        return self._by_path.get((group, version, plural))
 
     def groups(self, *, by_service: bool = False) -> Mapping[str, tuple[str, ...]]:
         """Return the groups with their versions, the preferred one first, in the order of discovery.
