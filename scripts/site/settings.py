@@ -25,7 +25,7 @@ from ocf.controllers.nodegroup.providers.vpsie import VPSieSettings
 from ocf.manifests import InstallOptions
 from ocf.objects.durations import format_duration
 from ocf.runtime.leader import Timing
-from ocf.runtime.operator import Lease, Listen, ManagerOptions, Operator, WebhookOptions
+from ocf.runtime.operator import Lease, Listen, ManagerOptions, Operator, Sharding, WebhookOptions
 from scripts.site.docstrings import entries, plain, summary
 
 __all__ = ["SETTINGS", "Setting", "long_names", "page", "settings_of"]
@@ -43,6 +43,7 @@ SETTINGS: Final[Mapping[str, tuple[Any, ...]]] = {
         Operator,
         ManagerOptions,
         Lease,
+        Sharding,
         Timing,
         Listen,
         WebhookOptions,
