@@ -8,6 +8,8 @@ import socket
 import sys
 from urllib.parse import urlsplit
 
+__all__ = ["client_url"]
+
 _BODY = b'{"health":"true"}'
 _ANSWER = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 17\r\nConnection: close\r\n\r\n" + _BODY

@@ -1,7 +1,7 @@
 """Several replicas of an operator divide its owners: none is reconciled twice at once, and none is left.
 
-Public reports: a controller that takes a part of the objects has to look at those that it takes over
-(https://github.com/kubernetes-sigs/controller-runtime/issues/2576), and what it does not hold must not seem deleted.
+Public report: an object that moves to another shard is reconciled by both of them
+(https://github.com/aws-controllers-k8s/community/issues/2545).
 """
 
 from __future__ import annotations

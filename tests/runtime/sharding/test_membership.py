@@ -1,8 +1,9 @@
 """Replicas and their slots in virtual time: two never hold a slot at once, and in the end all slots are held evenly.
 
-Public reports of what can go wrong: two shards act on the same objects while one of them takes the other for dead
-(https://github.com/timebertt/kubernetes-controller-sharding/blob/main/docs/design.md), and all objects move when a
-replica is added.
+Public reports of what can go wrong: after a change of the replicas some objects have no replica
+(https://github.com/argoproj/argo-cd/issues/24147), or replicas and the setting of their number differ
+(https://github.com/argoproj/argo-cd/issues/26399), and a lease is reported as taken before it is written
+(https://github.com/akkadotnet/Akka.Management/issues/3402).
 """
 
 from __future__ import annotations
