@@ -13,7 +13,6 @@ from ocf_server.api.status_errors import ExpiredPageError, method_not_allowed
 from ocf_server.registry.continue_tokens import LATEST, read_token, write_token
 from ocf_server.registry.registry import Registry, kind_of, place_of
 from ocf_server.registry.selectors import Predicate, selection
-from ocf_server.registry.shard_selectors import read_shard_selector
 from ocf_server.registry.storage import Listing
 
 __all__ = ["BATCH", "read_page", "selected_by"]
@@ -37,7 +36,12 @@ def selected_by(
         BadRequestError: If a label or field selector is malformed.
         ServerError: If the shard selector is malformed.
     """
-    shards = read_shard_selector(options.shard_selector) if sharded else None
+    shards = None
+    if sharded and options.shard_selector:
+        # It is CEL, whose parser takes a while to import.
+        from ocf_server.registry.shard_selectors import read_shard_selector
+
+        shards = read_shard_selector(options.shard_selector)
     return selection(resource, options.label_selector, options.field_selector, shards), shards
 
 

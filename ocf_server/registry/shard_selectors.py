@@ -28,15 +28,13 @@ class _ProblemError(Exception):
     """Why a text is not a shard selector."""
 
 
-def read_shard_selector(text: str) -> ShardSelector | None:
-    """Parse the shard selector of a request; an empty one selects everything.
+def read_shard_selector(text: str) -> ShardSelector:
+    """Parse the shard selector of a request.
 
     Raises:
         ServerError: If it is malformed. A real API server responds with an internal error, although the request is at
             fault.
     """
-    if not text:
-        return None
     try:
         return _read(text.strip())
     except _ProblemError as problem:

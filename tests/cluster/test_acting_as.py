@@ -37,6 +37,9 @@ from ocf.runtime.leader import election
 from ocf.runtime.operator import owners
 from ocf.runtime.operator.observed_versions import ObservedVersions
 from ocf.runtime.operator.recording_reads import RecordingReads
+from ocf.runtime.sharding import Sharding
+from ocf.runtime.sharding.sharded_objects import ShardedObjects
+from ocf.runtime.sharding.slots import Slots
 from ocf.testing import FaultyCluster, MutatingCluster, RecordingCluster, faults
 from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from ocf_server import EmbeddedCluster
@@ -79,6 +82,11 @@ def apart(cluster: Cluster) -> Cluster:
     return owners._OwnersApart(cluster, cluster, ("v1", "ConfigMap"))
 
 
+def sharded(cluster: Cluster) -> Cluster:
+    slots = Slots(Sharding(), ObjectKey("coordination.k8s.io/v1", "Lease", "ours", "ops"), "one", SystemClock())
+    return ShardedObjects(cluster, ("v1", "Secret"), slots)
+
+
 def fenced(cluster: Cluster, *, leads: bool = True) -> Cluster:
     return election.FencedCluster(cluster, lambda: leads, OWNER)
 
@@ -93,6 +101,7 @@ WRAPPERS: Final[dict[str, Callable[[Cluster], Cluster]]] = {
     "DryRunCluster": DryRunCluster,
     "RecordingReads": lambda cluster: RecordingReads(cluster, ObservedVersions(OWNER)),
     "SelectedObjects": lambda cluster: owners.SelectedObjects(cluster, ("v1", "ConfigMap"), ""),
+    "ShardedObjects": sharded,
     "_Routed": routed,
     "_OwnersApart": apart,
     "FencedCluster": fenced,
