@@ -48,6 +48,7 @@ FEATURE_GATES: Final[Mapping[str, str]] = {
     "PodLevelResources": "pod_level_resources",
 }
 _DURATION: Final = "DURATION"
+_OTHER_REQUESTS: Final = 30.0  # seconds, as other programs wait
 
 
 class ControllerAction(StrEnum):
@@ -140,6 +141,12 @@ class LogOutput(StrEnum):
     default=5,
     help="Number of autoscalers that are synced concurrently.",
 )
+@click.option(
+    "--request-timeout",
+    default="1m0s",
+    metavar=_DURATION,
+    help="How long to wait for each response of a metrics API; a later one counts as missing.",
+)
 @kubernetes_version_option
 @click.option(
     "--feature-gates", multiple=True, metavar="NAME=BOOL", help=f"Set {', '.join(FEATURE_GATES)}; repeatable."
@@ -188,6 +195,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
     cpu_initialization_period: str,
     initial_readiness_delay: str,
     concurrent_syncs: int,
+    request_timeout: str,
     kubernetes_version: str | None,
     feature_gates: tuple[str, ...],
     leader_elect: bool,
@@ -227,7 +235,16 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
         _features(kubernetes_version, feature_gates),
     )
     delay = _duration("--take-over-delay", take_over_delay)
-    options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay, sharding=sharding)
+    timeout = _period("--request-timeout", request_timeout)
+    options = _options(
+        mode,
+        settings,
+        output,
+        take_over=take_over,
+        take_over_delay=delay,
+        request_timeout=timeout,
+        sharding=sharding,
+    )
     if action is ControllerAction.MANIFESTS:
         _print_manifests(options, namespace or "ocf-system", image, scales, elected=leader_elect, output=output)
         return
@@ -236,7 +253,9 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
     from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
-    asyncio.run(_run(process, kubeconfig, context, output))
+    # Longer than the reader of metrics waits, so that the response with which the API server gives up arrives.
+    longest = timeout.total_seconds() + _OTHER_REQUESTS
+    asyncio.run(_run(process, longest, kubeconfig, context, output))
 
 
 def _run_migration(
@@ -319,6 +338,7 @@ def _options(
     *,
     take_over: bool,
     take_over_delay: timedelta,
+    request_timeout: timedelta,
     sharding: bool,
 ) -> HpaControllerOptions:
     from ocf.controllers.hpa import HpaControllerOptions, Mode
@@ -330,6 +350,7 @@ def _options(
         settings=settings,
         take_over=take_over,
         take_over_delay=take_over_delay,
+        request_timeout=request_timeout,
         report=report,
         sharding=sharding,
     )
@@ -360,13 +381,15 @@ def _process(
     return ProcessOptions(controller=options, lease=lease, listen=Listen(port, host), tracer=tracer)
 
 
-async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
+async def _run(
+    process: ProcessOptions, longest: float, kubeconfig: str | None, context: str | None, output: LogOutput
+) -> None:
     from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.hpa.manager import run_process
 
     stop = stopped_by_signals()
-    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+    async with await ApiServerCluster.connect(kubeconfig, context=context, request_timeout=longest) as cluster:
         await run_process(cluster, process, stop, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
 
 
@@ -433,21 +456,27 @@ def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
     return None, default
 
 
+def _durations(chosen: object, defaults: object, *names: str) -> Iterator[str]:
+    """Yield the command-line options for the durations that differ from the defaults."""
+    from ocf.objects.durations import format_duration
+
+    for name in names:
+        if getattr(chosen, name) != getattr(defaults, name):
+            yield f"--{name.replace('_', '-')}={format_duration(getattr(chosen, name))}"
+
+
 def _arguments(options: HpaControllerOptions) -> Iterator[str]:
     """Yield the command-line options for the settings that differ from the defaults."""
     from ocf.autoscaling.algorithm import Settings
     from ocf.controllers.hpa import HpaControllerOptions
-    from ocf.objects.durations import format_duration
 
     settings, defaults = options.settings, Settings()
     yield f"--mode={options.mode}"
     switches = {"--take-over": options.take_over, "--sharding": options.sharding}
     yield from (name for name, is_on in switches.items() if is_on)
-    if options.take_over_delay != HpaControllerOptions().take_over_delay:
-        yield f"--take-over-delay={format_duration(options.take_over_delay)}"
-    for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
-        if getattr(settings, name) != getattr(defaults, name):
-            yield f"--{name.replace('_', '-')}={format_duration(getattr(settings, name))}"
+    yield from _durations(options, HpaControllerOptions(), "take_over_delay", "request_timeout")
+    periods = ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay")
+    yield from _durations(settings, defaults, *periods)
     if settings.tolerance != defaults.tolerance:
         yield f"--tolerance={settings.tolerance:g}"
     if settings.workers != defaults.workers:

@@ -245,7 +245,7 @@ class Installation:
 
     def disruption_budget(self) -> Manifest:
         """Return the PodDisruptionBudget: evictions leave one process, or all but one where each has its share."""
-        return disruption_budget(self._metadata(), self.labels, one_by_one=bool(self.options.sharding))
+        return disruption_budget(self._metadata(), self.labels)
 
     def network_policy(self) -> Manifest:
         """Return the NetworkPolicy: only the served ports can be reached."""

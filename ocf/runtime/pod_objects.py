@@ -31,14 +31,13 @@ def service(metadata: Mapping[str, Any], labels: Mapping[str, str], ports: Mappi
     return {"apiVersion": "v1", "kind": "Service", "metadata": dict(metadata), "spec": spec}
 
 
-def disruption_budget(metadata: Mapping[str, Any], labels: Mapping[str, str], *, one_by_one: bool = False) -> Manifest:
-    """Return the PodDisruptionBudget of pods: evictions leave one of them, or take one at a time."""
-    allowed = {"maxUnavailable": 1} if one_by_one else {"minAvailable": 1}
+def disruption_budget(metadata: Mapping[str, Any], labels: Mapping[str, str]) -> Manifest:
+    """Return the PodDisruptionBudget of pods: one at a time is evicted, so that a single one prevents no drain."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": dict(metadata),
-        "spec": {**allowed, "selector": {"matchLabels": dict(labels)}},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(labels)}},
     }
 
 

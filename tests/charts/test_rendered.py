@@ -138,6 +138,7 @@ async def test_the_node_group_controller_has_exactly_the_rights_that_its_provide
                 "cpuInitializationPeriod": "2m",
                 "initialReadinessDelay": "10s",
                 "concurrentSyncs": 9,
+                "requestTimeout": "20s",
                 "kubernetesVersion": "1.34",
                 "featureGates": {"HPAScaleToZero": True, "PodLevelResources": False},
                 "leaderElection": False,
@@ -145,7 +146,12 @@ async def test_the_node_group_controller_has_exactly_the_rights_that_its_provide
             [
                 *("--mode=replace", "--take-over", "--take-over-delay=1m", "--sync-period=5s"),
                 *("--downscale-stabilization=1m", "--tolerance=0.25", "--cpu-initialization-period=2m"),
-                *("--initial-readiness-delay=10s", "--concurrent-syncs=9", "--kubernetes-version=1.34"),
+                *(
+                    "--initial-readiness-delay=10s",
+                    "--concurrent-syncs=9",
+                    "--request-timeout=20s",
+                    "--kubernetes-version=1.34",
+                ),
                 *("--feature-gates=HPAScaleToZero=true", "--feature-gates=PodLevelResources=false"),
                 "--no-leader-elect",
             ],

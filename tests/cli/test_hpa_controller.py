@@ -60,6 +60,7 @@ class TestOptions:
             pytest.param(["--tolerance=-0.1"], "--tolerance must be a number of at least 0", id="negative tolerance"),
             pytest.param(["--tolerance=nan"], "--tolerance must be a number of at least 0", id="no tolerance"),
             pytest.param(["--concurrent-syncs=0"], "--concurrent-syncs must be at least 1, got 0", id="no worker"),
+            pytest.param(["--request-timeout=0s"], "--request-timeout must be longer than 0s", id="no time"),
             pytest.param(["--take-over"], "taking over is only possible in mode replace", id="nothing to take"),
             pytest.param(["--take-over-delay=-1s"], "--take-over-delay must be a duration", id="negative delay"),
             pytest.param(["migrate"], "migrate needs the names of autoscalers", id="nothing to migrate"),
@@ -100,12 +101,19 @@ class TestOptions:
     def test_the_printed_arguments_have_the_same_effect(self, version: str, shown: str | None) -> None:
         """The newest release with the same rules is printed."""
         gates = ["--feature-gates=HPAScaleToZero=false,HPAGeneration=true"]
-        wanted = ["--mode=replace", "--take-over", "--take-over-delay=1m0s", f"--kubernetes-version={version}", *gates]
+        wanted = [
+            "--mode=replace",
+            "--take-over",
+            "--take-over-delay=1m0s",
+            "--request-timeout=5s",
+            f"--kubernetes-version={version}",
+            *gates,
+        ]
         printed = container(*wanted)["args"]
         versions = [one.partition("=")[2] for one in printed if one.startswith("--kubernetes-version")]
 
         assert container(*(one for one in printed if one not in ("run", "--output=json")))["args"] == printed
-        assert "--take-over-delay=1m0s" in printed
+        assert {"--take-over-delay=1m0s", "--request-timeout=5s"} <= set(printed)
         assert versions == ([] if shown is None else [shown])
         assert ("--feature-gates=HPAGeneration=true" in printed) is (version != "1.37")
 

@@ -105,7 +105,7 @@ def test_namespaces_to_watch_have_a_role_each_and_the_cluster_none() -> None:
 def test_one_process_has_no_disruption_budget() -> None:
     """An eviction of the only process would be blocked for ever."""
     assert "PodDisruptionBudget" not in objects({"replicas": 1})
-    assert objects({"replicas": 2})["PodDisruptionBudget"]["spec"]["minAvailable"] == 1
+    assert objects({"replicas": 2})["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
 
 
 def test_replicas_that_divide_the_owners_are_evicted_one_at_a_time() -> None:

@@ -33,11 +33,9 @@ _log: Final = logging.getLogger(__name__)
 
 _NAME: Final = "horizontalpodautoscaler"
 _PODS: Final = ("v1", "Pod")
-# A third of the default sync period: no sync is based on what the one before it has read.
-_MAX_READ_AGE: Final = timedelta(seconds=5)
 _RETRY: Final = timedelta(seconds=1)
-# Every read of a sync ends after ten seconds, and a Scale is written five times at most; minutes are a hang.
-_STUCK: Final = timedelta(minutes=5)
+# A sync waits for a Scale and for metrics, if need be twice; five times the limit of one response is a hang.
+_STUCK: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,17 +49,22 @@ class HpaControllerOptions:
         take_over_delay: With `Mode.REPLACE`: how long an autoscaler is claimed before it is run. An HPA controller that
             still runs removes the claim within its sync period, so this must be longer. Zero only leaves an autoscaler
             to a controller that writes its status later.
+        request_timeout: How long to wait for each response of a metrics API, or for a Scale. A later one counts as
+            missing. One worker waits; a shorter time keeps more of them free while an API does not respond. By default
+            it is that of the API server, which then ends the request itself, as the built-in controller sees it.
         report: With `Mode.DRY_RUN`: receives what would be done, next to what was done.
         sharding: Whether the replicas divide the autoscalers by namespace, so that all of them are at work.
 
     Raises:
-        ConfigError: If the delay is negative, or `take_over` is set in another mode, or a dry run is sharded.
+        ConfigError: If the delay is negative, the timeout is not positive, `take_over` is set in another mode, or a dry
+            run is sharded.
     """
 
     mode: Mode = Mode.OWN_KIND
     settings: Settings = field(default_factory=Settings)
     take_over: bool = False
     take_over_delay: timedelta = timedelta(seconds=30)
+    request_timeout: timedelta = timedelta(minutes=1)
     report: ReportDryRun | None = None
     sharding: bool = False
 
@@ -73,6 +76,9 @@ class HpaControllerOptions:
         if self.take_over_delay < timedelta(0):
             seconds = self.take_over_delay.total_seconds()
             raise ConfigError(f"take_over_delay must be at least 0 s, got {seconds:g} s")
+        if self.request_timeout <= timedelta(0):
+            seconds = self.request_timeout.total_seconds()
+            raise ConfigError(f"request_timeout must be more than 0 s, got {seconds:g} s")
 
     @property
     def claims(self) -> Policy:
@@ -159,7 +165,7 @@ class HpaController:
     def live(self) -> str:
         """Return that a reconcile does not end; empty if all do."""
         longest = max(self._queue.durations, default=0.0)
-        limit = _STUCK.total_seconds()
+        limit = _STUCK * self._options.request_timeout.total_seconds()
         return f"a reconcile has been running for {longest:.0f} s, more than {limit:.0f} s" if longest > limit else ""
 
     def stop(self) -> None:
@@ -218,7 +224,7 @@ class HpaController:
             pods=PodIndex(others),
             settings=settings,
             clock=self._clock,
-            max_age=min(_MAX_READ_AGE, settings.sync_period),
+            request_timeout=self._options.request_timeout,
         )
         await stack.enter_async_context(observer)
         deps = ReconcilerDeps(

@@ -15,8 +15,8 @@ from ocf.objects import Manifest
 __all__ = ["PathReader", "RetryingReader"]
 
 _RETRIES: Final = 10
-# Less than the default sync period of 15 s, so that a retry does not meet the next sync.
-_LONGEST: Final = timedelta(seconds=10)
+# As long as a reader waits for the response itself.
+_LONGEST: Final = timedelta(minutes=1)
 _TOO_MANY: Final = 429
 _FIRST_SERVER_CODE: Final = 500
 

@@ -38,6 +38,7 @@ OPTIONS: Final = {
     "cpuInitializationPeriod": CommandOption(parameter="cpu_initialization_period", schema=DURATION),
     "initialReadinessDelay": CommandOption(parameter="initial_readiness_delay", schema=DURATION),
     "concurrentSyncs": CommandOption(parameter="concurrent_syncs", schema={"minimum": 1}),
+    "requestTimeout": CommandOption(parameter="request_timeout", schema=DURATION),
     "kubernetesVersion": CommandOption(
         parameter="kubernetes_version", default="", schema={"pattern": r"^([0-9]+\.[0-9]+)?$"}
     ),

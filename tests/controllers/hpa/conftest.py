@@ -197,6 +197,7 @@ class Env(support.Env[EmbeddedCluster, SettableClock]):
         settings: Settings | None = None,
         take_over: bool = False,
         take_over_delay: float = 0,
+        request_timeout: float = 60,
         lease: Lease | None = None,
     ) -> AsyncIterator[Process]:
         """Run a process while the block runs; it is stopped gracefully unless the test cancels it."""
@@ -213,6 +214,7 @@ class Env(support.Env[EmbeddedCluster, SettableClock]):
                     settings=given,
                     take_over=take_over,
                     take_over_delay=timedelta(seconds=take_over_delay),
+                    request_timeout=timedelta(seconds=request_timeout),
                     report=report,
                 ),
                 clock=self.clock,

@@ -164,10 +164,38 @@ class TestMetrics:
             async with env.running(metrics=Silent()) as process:  # type: ignore[arg-type]  # as above
                 await periods(1)
                 assert await env.replicas("fine") == 5
-                await periods(3)
+                await periods(6)
                 assert (await env.replicas(), process.states()) == (4, {"running": 2})
                 assert (await env.conditions(key))["ScalingActive"] == ("False", "FailedGetExternalMetric")
-                assert "no answer within 10 s" in await env.message(key, "ScalingActive")
+                assert "no answer within 60 s" in await env.message(key, "ScalingActive")
+
+        run_scenario(scenario)
+
+    @pytest.mark.parametrize(
+        ("takes", "timeout", "replicas"),
+        [
+            pytest.param(20, 60, 6, id="longer than a period, as with the built-in controller"),
+            pytest.param(55, 60, 6, id="nearly as long as the API server waits"),
+            pytest.param(20, 10, 4, id="longer than the controller is told to wait"),
+        ],
+    )
+    def test_a_slow_api_scales_if_it_responds_in_time(
+        self, run_scenario: RunScenario, takes: int, timeout: int, replicas: int
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=4)
+            env.metrics.set_external(NAMESPACE, "queue", "60")
+            queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+            await env.autoscale(metrics=[{"type": "External", "external": queue}])
+
+            class Slow:
+                async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Any:
+                    await asyncio.sleep(takes)
+                    return await env.metrics.external_metric(namespace, metric, selector=selector)
+
+            async with env.running(metrics=Slow(), request_timeout=timeout):  # type: ignore[arg-type]  # as above
+                await periods(6)
+                assert await env.replicas() == replicas
 
         run_scenario(scenario)
 

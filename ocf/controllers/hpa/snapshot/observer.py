@@ -30,8 +30,8 @@ __all__ = ["HpaSnapshot", "SnapshotReader"]
 
 _DEFAULTS: Final = Settings()
 _MAX_READ_AGE: Final = timedelta(seconds=5)
-# Less than the default sync period, so that the next sync does not begin before this one has ended.
-_REQUEST_TIMEOUT: Final = timedelta(seconds=10)
+# After a minute, the API server itself gives up on an API that it forwards to.
+_REQUEST_TIMEOUT: Final = timedelta(minutes=1)
 _NOT_REQUESTED: Final = Unavailable("it was not requested")
 
 
@@ -51,10 +51,15 @@ class HpaSnapshot:
 
 
 class _SharedReads:
-    """Reads that HPAs share, all later than `started`."""
+    """Reads that HPAs share, all later than `started`.
+
+    Attributes:
+        users: The namespaces and names of the HPAs that have used them.
+    """
 
     def __init__(self, cluster: Cluster, metrics: MetricsClient, started: timedelta, timeout: timedelta) -> None:
         self.started = started
+        self.users: set[tuple[str, str]] = set()
         self.flight = SingleFlight()
         self.metrics = SharedMetrics(metrics, self.flight, timeout=timeout)
         self._cluster = cluster
@@ -72,7 +77,8 @@ class SnapshotReader:
     The pods of a namespace and their resource usage are read once for all HPAs of the namespace, and the same custom or
     external metric is read once for all HPAs that use it. A caller that asks during a read waits for its result. A read
     is shared for `max_age`, counted from the first of the reads that are shared together; then everything is read
-    again. So no part of a snapshot is older than `max_age` when the call starts. A Scale is read in each call.
+    again, as it is for an HPA that asks once more. So no part of a snapshot is older than `max_age` when the call
+    starts, and none was in an earlier snapshot of the same HPA. A Scale is read in each call.
 
     With pods and targets from a `CachedCluster` and `DerivedScaleGetter`, the number of requests to the API server
     grows with the namespaces and with the different custom and external metrics, but not with the HPAs.
@@ -85,9 +91,9 @@ class SnapshotReader:
         selectors: The known selectors of other HPAs; None starts without any, as the controller does.
         settings: The settings of the controller; its features decide which HPAs need no metrics.
         clock: Measures the age of a read.
-        max_age: How long a read is shared, at most the sync period of the HPA that asks. Zero shares nothing.
-        request_timeout: How long to wait for each response. A later response counts as missing, so that a slow API
-            does not delay HPAs that do not use it.
+        max_age: How long a read is shared, at most a third of the sync period of the HPA that asks. Zero shares
+            nothing.
+        request_timeout: How long to wait for each response. A later response counts as missing.
 
     Example:
         >>> from datetime import UTC, datetime
@@ -190,7 +196,7 @@ class SnapshotReader:
         # The controller asks no metrics API for an autoscaler that the scale alone decides, so neither counts nor fails
         # here.
         if isinstance(scale, Scale) and not early_exit_rule(autoscaler, scale, status.conditions, holding):
-            seen = await self._with_metrics(seen, scale.selector, min(self._max_age, holding.sync_period))
+            seen = await self._with_metrics(seen, scale.selector, min(self._max_age, holding.sync_period / 3))
         return HpaSnapshot(seen, target, written)
 
     async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
@@ -208,7 +214,8 @@ class SnapshotReader:
         parsed = _parsed(selector)
         if parsed is None:
             return seen
-        autoscaler, sync = seen.autoscaler, self._shared_reads(max_age)
+        autoscaler = seen.autoscaler
+        sync = self._shared_reads((autoscaler.namespace, autoscaler.name), max_age)
         # Before the pods are listed, as in validateAndParseSelector: also an HPA whose pods cannot be read is known to
         # others.
         self.selectors.put(autoscaler.namespace, autoscaler.name, parsed)
@@ -239,13 +246,15 @@ class SnapshotReader:
     async def _metric_values(self, sync: _SharedReads, metric: Metric, namespace: str, selector: str) -> MetricValues:
         return await read_metric(sync.metrics, metric, namespace=namespace, selector=selector, usage=sync.metrics)
 
-    def _shared_reads(self, max_age: timedelta) -> _SharedReads:
+    def _shared_reads(self, user: tuple[str, str], max_age: timedelta) -> _SharedReads:
         now = self._clock.elapsed()
         current = self._shared[-1] if self._shared else None
-        if current is None or now - current.started >= max_age:
+        # A sync that saw the usage from before its last decision would decide the same once more.
+        if current is None or now - current.started >= max_age or user in current.users:
             current = _SharedReads(self._cluster, self._metrics, now, self._request_timeout)
             # Older ones are kept as long as a caller waits for them, so that `close` can cancel them.
             self._shared = [*(sync for sync in self._shared if sync.flight.busy), current]
+        current.users.add(user)
         return current
 
 
