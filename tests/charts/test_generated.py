@@ -113,7 +113,7 @@ def test_the_schema_and_the_defaults_have_the_same_keys() -> None:
         pytest.param(
             hpa_controller,
             [hpa_chart.OPTIONS],
-            {"action", "names", "back", "scales", "lease_namespace", "sharding"},
+            {"action", "names", "back", "scales", "lease_namespace"},
             id="hpa-controller",
         ),
         pytest.param(
@@ -136,10 +136,7 @@ def test_the_schema_and_the_defaults_have_the_same_keys() -> None:
 def test_each_option_of_the_command_is_a_value(
     command: click.Command, options: list[Mapping[str, CommandOption]], others: set[str]
 ) -> None:
-    """Those in `others` are of other actions, or a value of the chart names a Secret or ConfigMap in their place.
-
-    `sharding` needs other rights to Leases than those of the chart; `ocf hpa-controller manifests --sharding` has them.
-    """
+    """Those in `others` are of other actions, or a value of the chart names a Secret or ConfigMap in their place."""
     valued = [option.parameter for each in options for option in each.values()]
     assert sorted([*valued, *ELSEWHERE, *others]) == sorted(each.name for each in command.params)
 

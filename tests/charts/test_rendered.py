@@ -71,12 +71,14 @@ async def test_the_commands_of_a_page_have_values_of_the_chart(chart: Chart, pag
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("elected", [pytest.param(True, id="lease"), pytest.param(False, id="no lease")])
+@pytest.mark.parametrize("sharding", [pytest.param(True, id="sharded"), pytest.param(False, id="one leader")])
 async def test_the_hpa_controller_has_exactly_the_rights_that_its_mode_needs(
-    chart: Chart, mode: Mode, elected: bool
+    chart: Chart, mode: Mode, *, elected: bool, sharding: bool
 ) -> None:
-    rendered = await chart.render({"hpaController": {"mode": str(mode), "leaderElection": elected}})
+    values = {"mode": str(mode), "leaderElection": elected, "sharding": sharding}
+    rendered = await chart.render({"hpaController": values})
 
-    assert granted(rendered, HPA) == hpa_rules(mode, lease_namespace="ops" if elected else "")
+    assert granted(rendered, HPA) == hpa_rules(mode, lease_namespace="ops" if elected else "", sharding=sharding)
 
 
 @pytest.mark.parametrize("mode", [Mode.OWN_KIND, Mode.DRY_RUN])
@@ -138,6 +140,7 @@ async def test_the_node_group_controller_has_exactly_the_rights_that_its_provide
                 "cpuInitializationPeriod": "2m",
                 "initialReadinessDelay": "10s",
                 "concurrentSyncs": 9,
+                "sharding": True,
                 "requestTimeout": "20s",
                 "kubernetesVersion": "1.34",
                 "featureGates": {"HPAScaleToZero": True, "PodLevelResources": False},
@@ -149,6 +152,7 @@ async def test_the_node_group_controller_has_exactly_the_rights_that_its_provide
                 *(
                     "--initial-readiness-delay=10s",
                     "--concurrent-syncs=9",
+                    "--sharding",
                     "--request-timeout=20s",
                     "--kubernetes-version=1.34",
                 ),

@@ -38,6 +38,7 @@ OPTIONS: Final = {
     "cpuInitializationPeriod": CommandOption(parameter="cpu_initialization_period", schema=DURATION),
     "initialReadinessDelay": CommandOption(parameter="initial_readiness_delay", schema=DURATION),
     "concurrentSyncs": CommandOption(parameter="concurrent_syncs", schema={"minimum": 1}),
+    "sharding": CommandOption(parameter="sharding"),
     "requestTimeout": CommandOption(parameter="request_timeout", schema=DURATION),
     "kubernetesVersion": CommandOption(
         parameter="kubernetes_version", default="", schema={"pattern": r"^([0-9]+\.[0-9]+)?$"}
@@ -106,16 +107,19 @@ def _roles() -> str:
     cluster = roles(cluster_role(Mode.OWN_KIND), name=NAME, account=ACCOUNT)
     cluster[0] = {**cluster[0], "rules": "@rules@"}
     lease = roles(lease_rules(NAME, NAMESPACE), name=NAME, account=ACCOUNT)
+    lease[0] = {**lease[0], "rules": "@rules@"}
+    one, several = (rules_text(lease_rules(NAME, NAMESPACE, sharded=sharded)) for sharded in (False, True))
+    held = choose((f"{_PATH}.sharding", several), ("", one))
     text = role_templates(cluster, f"{base}{targets}", _PATH, NAME)
     # With a name of its own, since the controller may run in the namespace of that Lease.
     named = [each for each in cluster_role(Mode.REPLACE, targets=()) if each.namespace]
     other = roles(named, name=f"{NAME}-take-over", account=ACCOUNT)
-    return f"{text}{choose((_ELECTED, _more(lease)))}{choose((_REPLACES, _more(other)))}"
+    return f"{text}{choose((_ELECTED, _more(lease, held)))}{choose((_REPLACES, _more(other)))}"
 
 
-def _more(manifests: Sequence[Manifest]) -> str:
+def _more(manifests: Sequence[Manifest], rules: str = "") -> str:
     """Return the template of roles that follow others."""
-    _, _, text = role_templates(manifests, "", _PATH, NAME).partition("\n")
+    _, _, text = role_templates(manifests, rules, _PATH, NAME).partition("\n")
     return f"---\n{text}"
 
 
