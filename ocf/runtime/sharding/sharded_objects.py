@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ocf.cluster import InterceptingCluster
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, EventType, ListOptions, SelectionChangedError, WatchEvent
@@ -112,7 +112,7 @@ async def _until(changed: asyncio.Event, events: AsyncIterator[WatchEvent]) -> A
                 return
             yield event
     finally:
-        waited = [each for each in (coming, ending) if each is not None]
+        waited: list[asyncio.Future[Any]] = [each for each in (coming, ending) if each is not None]
         for each in waited:
             each.cancel()
         await asyncio.gather(*waited, return_exceptions=True)

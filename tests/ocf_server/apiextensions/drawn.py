@@ -200,7 +200,7 @@ class Drawn:
             return {"type": "object", "additionalProperties": extra}
         if draw < 0.9:
             return self._list(depth)
-        node = self._fields(depth) | {_EMBEDDED: True}
+        node: Json = {**self._fields(depth), _EMBEDDED: True}
         node["properties"].pop("metadata", None)
         node["properties"].pop("kind", None)
         return node if node["properties"] else node | {_KEEP: True}
