@@ -182,21 +182,35 @@ class Quantity:
         """The number in thousandths, rounded away from zero and limited to 64 bits."""
         return _within_int64(_divided(self.nano, _MICRO))
 
+    @property
+    def is_as_written(self) -> bool:
+        """Whether the API server prints its text as it was read; it computes that of all others.
+
+        Example:
+            >>> [Quantity.parse(text).is_as_written for text in ("500Mi", "1024Mi", "512Mi", "1k", "1000")]
+            [True, False, False, True, False]
+        """
+        if not self.nano:
+            return self.written == "0"
+        whole, fraction, suffix = _parts(self.written)
+        digits = whole.lstrip("+-0")
+        if suffix in _BITS:
+            return not fraction and _is_kept_binary(digits, _BITS[suffix])
+        power = _POWERS.get(suffix)
+        if power is None:
+            power = _exponent_of(suffix, self.written)
+        return digits != "" and _is_kept_decimal(digits + fraction, power - len(fraction))
+
     def __str__(self) -> str:
         """The text that the API server would store."""
         if not self.nano:
             return "0"
-        whole, fraction, suffix = _parts(self.written)
-        digits = whole.lstrip("+-0")
+        if self.is_as_written:
+            return self.written
+        _, _, suffix = _parts(self.written)
         if suffix in _BITS:
-            kept = not fraction and _is_kept_binary(digits, _BITS[suffix])
-            return self.written if kept else _in_powers_of_1024(self.nano)
-        power = _POWERS.get(suffix)
-        scientific = power is None
-        if power is None:
-            power = _exponent_of(suffix, self.written)
-        kept = digits != "" and _is_kept_decimal(digits + fraction, power - len(fraction))
-        return self.written if kept else _in_powers_of_1000(self.nano, scientific=scientific)
+            return _in_powers_of_1024(self.nano)
+        return _in_powers_of_1000(self.nano, scientific=suffix not in _POWERS)
 
     def __repr__(self) -> str:
         return f"Quantity.parse({str(self)!r})"

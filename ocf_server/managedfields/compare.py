@@ -4,14 +4,15 @@ The manager of an update or patch owns the changed fields afterwards; the manage
 """
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ocf.objects.json_equality import equal_json
+from ocf.objects.quantity import Quantity
 from ocf.schema.builtin import DEDUCED, MISSING, Anything, ListType, MapType, Scalar, StructType, Type
 from ocf_server.managedfields.fieldset import FieldSet, insert, recursive_difference, union
 from ocf_server.managedfields.typed import deduce, is_granular, item_element
 
-__all__ = ["Changes", "compare"]
+__all__ = ["Changes", "compare", "encoded_lists"]
 
 _Path: TypeAlias = tuple[str, ...]
 
@@ -160,3 +161,41 @@ def _compare_items(left: list[Any], right: list[Any], kind: Type, path: _Path, o
         if left:
             _compare(left[0], MISSING, kind, path, out)
         insert(out.added, path)
+
+
+_LISTS: Final = {"HorizontalPodAutoscaler": (("spec", "metrics"), ("status", "currentMetrics"))}
+"""The atomic lists of quantities. In others these are in maps, which hold copies, or have a text that is kept."""
+
+
+def encoded_lists(live: Any, new: Any, kind: StructType) -> FieldSet:
+    """Return the lists of a new object that an update of a real API server takes for modified, even if they are equal.
+
+    It compares the values of atomic lists as Go does (`listReflect` in structured-merge-diff). A quantity contains its
+    text only if it was read or encoded as such, and the stored object has been encoded, the new one has not.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> target = {"type": "AverageValue", "averageValue": "512Mi"}
+        >>> metrics = [{"type": "Resource", "resource": {"name": "memory", "target": target}}]
+        >>> autoscaler = {"spec": {"metrics": metrics}}
+        >>> encoded_lists(autoscaler, autoscaler, struct("autoscaling.v2.HorizontalPodAutoscaler"))
+        {'f:spec': {'f:metrics': {}}}
+    """
+    found: FieldSet = {}
+    for part, name in _LISTS.get(kind.name, ()):
+        before, after = ((each.get(part) or {}).get(name) for each in (live, new))
+        below = kind.fields[part].type
+        listed = below.fields.get(name) if isinstance(below, StructType) else None
+        if before and after and listed and _has_computed_text(after, listed.type):
+            insert(found, (f"f:{part}", f"f:{name}"))
+    return found
+
+
+def _has_computed_text(value: Any, kind: Type) -> bool:
+    if kind is Scalar.QUANTITY:
+        return not Quantity.parse(value).is_as_written
+    if isinstance(kind, ListType):
+        return any(_has_computed_text(item, kind.item) for item in value)
+    if not isinstance(kind, StructType):
+        return False
+    return any(name in kind.fields and _has_computed_text(item, kind.fields[name].type) for name, item in value.items())

@@ -17,7 +17,7 @@ from ocf.errors import ConflictError, StatusCause
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import StructType
-from ocf_server.managedfields.compare import Changes, compare
+from ocf_server.managedfields.compare import Changes, compare, encoded_lists
 from ocf_server.managedfields.fieldset import (
     FieldSet,
     difference,
@@ -217,7 +217,10 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     """
     _require_convertible(live, managed, api_version, in_version)
     write = _Write(live, new, kind, api_version, ignored, in_version)
-    others, changes = _without_changed_fields(write, managed, None, force=True)
+    changes = write.changes()
+    # Only here: an apply compares decoded texts.
+    changes.modified = union(changes.modified, recursive_difference(encoded_lists(live, new, kind), ignored))
+    others = _without_changed_fields(write, managed, None, changes, force=True)
     changed = difference(changes.touched, _NEVER_OWNED)
     if not changed:
         return others
@@ -274,7 +277,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
         with _explained("failed to prune fields"):
             new = _pruned_in_version(new, kind, managed, last, api_version, in_version)
     write = _Write(live, new, kind, api_version, ignored, in_version)
-    after, _ = _without_changed_fields(write, managed, manager, force=force)
+    after = _without_changed_fields(write, managed, manager, write.changes(), force=force)
     own = after.get(manager)
     if own:
         # After the merge, as `stripmeta.go` wraps the merging manager.
@@ -330,14 +333,16 @@ class _Write:
 
 
 def _without_changed_fields(
-    write: _Write, managed: Managed, applier: ManagerIdentifier | None, *, force: bool
-) -> tuple[Managed, Changes]:
-    """Return all managers without the fields that a write changes, except the applier; and the changes.
+    write: _Write, managed: Managed, applier: ManagerIdentifier | None, own: Changes, *, force: bool
+) -> Managed:
+    """Return all managers without the fields that a write changes, except the applier.
+
+    Args:
+        own: The changes in the version of the request.
 
     Raises:
         ConflictError: If another manager owns a changed field, and the write is not forced.
     """
-    own = write.changes()
     by_version: dict[str, tuple[Changes, FieldSet] | None] = {write.api_version: (own, own.touched)}
     conflicts: dict[ManagerIdentifier, FieldSet] = {}
     after: Managed = {}
@@ -362,7 +367,7 @@ def _without_changed_fields(
             after[manager] = entry if left is entry.fields else replace(entry, fields=left)
     if conflicts and not force:
         raise _conflict(conflicts)
-    return {manager: entry for manager, entry in after.items() if entry.fields}, own
+    return {manager: entry for manager, entry in after.items() if entry.fields}
 
 
 def _conflict(conflicts: Mapping[ManagerIdentifier, FieldSet]) -> ConflictError:
