@@ -14,13 +14,14 @@ from ocf.cli.options import traceback_option
 
 __all__ = ["envtest_assets"]
 
+# With -P, because the suites start it in folders of their own, whose modules Python would import otherwise.
 _SERVER: Final = """#!/bin/sh
 # Written by `ocf envtest-assets`: the embedded API server of ocf in place of kube-apiserver.
 case "$1" in
 --help) echo '  --secure-port int   The port on which to serve HTTPS.'; exit 0 ;;
 --version) echo 'Kubernetes v{version}'; exit 0 ;;
 esac
-exec {python} -c 'from ocf.cli.serve.kube_apiserver import main; main()' "$@"
+exec {python} -P -c 'from ocf.cli.serve.kube_apiserver import main; main()' "$@"
 """
 _ETCD: Final = """#!/bin/sh
 # Written by `ocf envtest-assets`: in place of etcd, which the embedded API server of ocf does not need.
@@ -74,4 +75,6 @@ def _link_kubectl(link: Path) -> None:
 
     found = shutil.which("kubectl")
     if found and not link.exists():
+        # A link to a kubectl that is gone does not exist, and is in the way.
+        link.unlink(missing_ok=True)
         link.symlink_to(Path(found).absolute())

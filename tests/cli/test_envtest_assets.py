@@ -174,6 +174,30 @@ async def test_an_unknown_flag_is_named_and_a_missing_certificate_ends_the_serve
     assert f"TLS files {tmp_path / 'none.crt'}, {tmp_path / 'apiserver.key'} cannot be used" in errors.decode()
 
 
+async def test_modules_in_the_folder_of_a_suite_are_not_imported(assets: Path, tmp_path: Path) -> None:
+    (tmp_path / "asyncio.py").write_text("raise SystemExit(7)")
+    process = await asyncio.create_subprocess_exec(
+        assets / "kube-apiserver",
+        f"--tls-cert-file={tmp_path / 'none.crt'}",
+        cwd=tmp_path,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await process.communicate()
+    assert (process.returncode, b"cannot be used" in errors) == (1, True)
+
+
+def test_a_link_to_a_kubectl_that_is_gone_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "kubectl"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    link = tmp_path / "assets" / "kubectl"
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / "gone")
+    result = CliRunner().invoke(app, ["envtest-assets", str(link.parent)])
+    assert (result.exit_code, link.readlink()) == (0, program)
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = CliRunner().invoke(app, ["envtest-assets", str(tmp_path / "file")])
