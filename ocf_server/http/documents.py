@@ -6,6 +6,7 @@ All of them are derived from the catalog.
 from collections.abc import Callable
 from typing import Any, Final
 
+from ocf.objects.go_strings import go_quoted
 from ocf_server.api.status_errors import no_such_resource
 from ocf_server.http import discovery, openapi
 from ocf_server.http.media import (
@@ -115,6 +116,10 @@ def _healthy(path: str, check: str, query: Query) -> Response:
         return Response("ok")
     excluded = values(query, "exclude")
     lines = [f"[+]{name}{' excluded:' if name in excluded else ''} ok\n" for name in checks]
+    if unknown := sorted({*excluded} - {*checks}):
+        lines.append(
+            f"warn: some health checks cannot be excluded: no matches for {','.join(map(go_quoted, unknown))}\n"
+        )
     return Response(f"{''.join(lines)}{path} check passed\n")
 
 

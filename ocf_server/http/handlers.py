@@ -6,12 +6,13 @@ No I/O is done here. A handler returns a response, or raises an `ApiError` to re
 from dataclasses import replace
 from typing import Any, Final
 
+from ocf.errors import api_error
 from ocf_server.api.status_errors import bad_request, method_not_allowed, no_such_resource, not_found
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.http.backend import Backend
 from ocf_server.http.deletes import handle_delete, handle_delete_collection
 from ocf_server.http.reads import handle_get, handle_list, list_body
-from ocf_server.http.request import RequestContext, WriteQuery, object_response
+from ocf_server.http.request import ListQuery, RequestContext, WriteQuery, object_response
 from ocf_server.http.request_body import duplicates
 from ocf_server.http.resource_catalog import COMPONENT_STATUS
 from ocf_server.http.responses import Response
@@ -88,6 +89,10 @@ def _component_statuses(context: RequestContext) -> Response:
         "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
     }
     if not context.path.name:
+        if ListQuery.read(context.query).watch:
+            # Otherwise a client would read a list as events, and connect again at once.
+            text = 'watch is not supported on resources of kind "componentstatuses"'
+            raise api_error(text, code=405, reason="MethodNotAllowed", subject={"kind": "componentstatuses"})
         return Response(list_body(context, [found], {}), media=context.media)
     if context.path.name != found["metadata"]["name"]:
         raise not_found("componentstatus", context.path.name)

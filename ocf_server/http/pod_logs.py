@@ -133,9 +133,10 @@ async def proxy_problem(cluster: Cluster, kind: str, name: str, namespace: str) 
     name = parts[1] if len(parts) > _WITH_PORT else parts[0]
     if kind == "Service":
         # As the resolver of a real API server does, which looks for the addresses first.
-        selector = f"kubernetes.io/service-name={name}"
-        options = ListOptions(namespace=namespace, label_selector=selector)
-        slices = (await cluster.list("discovery.k8s.io/v1", "EndpointSlice", options)).items
+        options = ListOptions(namespace=namespace, label_selector=_OF_SERVICE)
+        found = (await cluster.list("discovery.k8s.io/v1", "EndpointSlice", options)).items
+        # The name in a path may be anything, and is no part of a selector.
+        slices = [slice_ for slice_ in found if slice_["metadata"]["labels"][_OF_SERVICE] == name]
         if not slices:
             return not_found("services", name)
         if not any(slice_["endpoints"] for slice_ in slices):
@@ -148,6 +149,7 @@ async def proxy_problem(cluster: Cluster, kind: str, name: str, namespace: str) 
 
 
 _WITH_PORT: Final = 2
+_OF_SERVICE: Final = "kubernetes.io/service-name"
 
 
 def not_run(problem: str, advice: str) -> ApiError:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -181,3 +182,14 @@ async def test_a_kind_of_another_group_that_is_named_like_pods_has_none_of_their
         assert (await ask("POST", path, made)).status == 201
         reply = await ask("GET", f"{path}/web/log")
         assert (reply.status, reply.json["message"]) == (404, "the server could not find the requested resource")
+
+
+@pytest.mark.parametrize("name", ["a=b,c", "a b", "(", "web,!x"])
+async def test_a_proxied_service_is_found_by_its_name_whatever_that_is(ask: Client, name: str) -> None:
+    labels = {"kubernetes.io/service-name": "web"}
+    slices = {"metadata": {"name": "web-1", "labels": labels}, "addressType": "IPv4", "endpoints": []}
+    await ask("POST", "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices", slices)
+    services = "/api/v1/namespaces/shop/services"
+    reply = await ask("GET", f"{services}/{quote(name)}/proxy/")
+    assert (reply.status, reply.json["message"]) == (404, f'services "{name}" not found')
+    assert (await ask("GET", f"{services}/web/proxy/")).status == 503
