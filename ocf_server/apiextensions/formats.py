@@ -70,7 +70,8 @@ def _is_date_time(text: str) -> bool:
 
 
 _DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
-_WORDS: Final = re.compile(r"[0-9]+\s*([A-Za-zµ]+)")
+# One digit is enough, and many of them would take a time that grows faster than the text.
+_WORDS: Final = re.compile(r"[0-9]\s*([A-Za-zµ]+)")
 _UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
 _LONG_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
@@ -109,7 +110,13 @@ def _is_uri(text: str) -> bool:
 
 _ATOM: Final = r"[^\s\x00-\x1f\x7f()<>\[\]:;@\\,.\"]+"
 _ADDRESS: Final = rf'({_ATOM}(\.{_ATOM})*|"([^"\\]|\\.)*")@({_ATOM}(\.{_ATOM})*|\[[^\[\]]*\])'
-_IS_EMAIL: Final = _matches(rf'\s*({_ADDRESS}|("([^"\\]|\\.)*"|[^\x00-\x1f\x7f()<>\[\]:;@\\,"])*<\s*{_ADDRESS}\s*>)\s*')
+_IS_EMAIL: Final = _matches(rf'{_ADDRESS}|("([^"\\]|\\.)*"|[^\x00-\x1f\x7f()<>\[\]:;@\\,"])*<\s*{_ADDRESS}\s*>')
+_BLANKS: Final = " \t\n\r\f\v"
+
+
+def _is_email(text: str) -> bool:
+    # Blanks are also part of a display name, so a pattern for both would try each way to divide them.
+    return _IS_EMAIL(text.strip(_BLANKS))
 
 
 def _is_ipv4(text: str) -> bool:
@@ -188,7 +195,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "date": _is_date,
     "datetime": _is_date_time,
     "duration": _is_duration,
-    "email": _IS_EMAIL,
+    "email": _is_email,
     "hexcolor": _matches(f"#?({_HEX}{{3}}|{_HEX}{{6}})"),
     "hostname": _is_hostname,
     "ipv4": lambda text: _is_ipv4(text) or ("." in text and _is_ipv6(text, sloppy=True)),
