@@ -83,6 +83,8 @@ class SelectiveInformer:
         """Names that were not found in the cluster when they were read."""
         self._left: set[NamespacedName] = set()
         """Objects that the watch of the selection has shown as deleted: each may be unselected only."""
+        self._beyond: set[NamespacedName] = set()
+        """Objects that exist, are not selected, and are not watched alone, because too many others are."""
         if not selection.by_name:
             homes = [home for home in selection.namespaces or ("",) if not home or scope.covers(home)]
             for home in homes:
@@ -190,17 +192,18 @@ class SelectiveInformer:
             found = await sent
         except NotFoundError:
             self._left.discard(name)
+            self._beyond.discard(name)
             _note(self._absent, name)
             raise
         self._left.discard(name)
         if self.holder(name) is None:
-            self._watch_alone(name)
+            self._exists(name)
         return found
 
     def written(self, live: Manifest) -> None:
         """Watch an object that was written, if it is not held."""
         name = namespaced_name(live)
-        is_unheld = self._is_own is not None or (self.holder(name) is None and not self._watch_alone(name))
+        is_unheld = self._is_own is not None or (self.holder(name) is None and not self._exists(name))
         if is_unheld and self.selection.by_name:
             self._base_of_all().start()
 
@@ -221,6 +224,8 @@ class SelectiveInformer:
         for name in [one for one in self._left if options.namespace in ("", one[0])]:
             with suppress(NotFoundError):
                 await self.found_by(name, cluster.get(self._key(name)))
+        if any(options.namespace in ("", home) for home, _ in self._beyond):
+            return await self._listed_with_others(options, cluster)
         inside = [one for name, one in self._single.items() if options.namespace in ("", name[0])]
         found: dict[NamespacedName, Manifest] = {}
         version = ""
@@ -243,7 +248,7 @@ class SelectiveInformer:
 
     def unwatched(self, key: ObjectKey) -> str:
         """Return why no watch reports the changes of an object that exists; empty if one does."""
-        if self.holder((key.namespace, key.name)) is not None or len(self._single) < MOST_SINGLE:
+        if (key.namespace, key.name) not in self._beyond:
             return ""
         return f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
 
@@ -283,6 +288,7 @@ class SelectiveInformer:
             if by.store.get(name) is not None:
                 self._left.discard(name)
                 self._absent.discard(name)
+                self._beyond.discard(name)
                 self._end(name)
             elif not self.selection.by_name:
                 _note(self._left, name)
@@ -327,7 +333,24 @@ class SelectiveInformer:
             return False
         single = self._single[name] = self._made(name[0], one_object(name[1]))
         single.start()
+        self._beyond.discard(name)
         return True
+
+    def _exists(self, name: NamespacedName) -> bool:
+        """Watch an object alone that exists and is not held; return False if there are too many."""
+        is_watched = self._watch_alone(name)
+        if not is_watched and not self.selection.by_name:
+            self._beyond.add(name)
+        return is_watched
+
+    async def _listed_with_others(self, options: ListOptions, cluster: Cluster) -> ObjectList:
+        """List what the API server has, selected or not, for there is more than can be watched alone."""
+        everything = replace(options, controller="", owner="", index=None)
+        asked = {name for name in self._beyond if options.namespace in ("", name[0])}
+        page = await cluster.list(self.scope.api_version, self.scope.kind, everything)
+        if not (options.label_selector or options.field_selector):
+            self._beyond -= asked.difference(map(namespaced_name, page.items))
+        return page.selected_by(options)
 
     async def _all_of_kind(self) -> Informer | None:
         """Hold all of the kind from now on; return None if that fails."""

@@ -206,6 +206,29 @@ async def test_beyond_the_limit_what_is_not_selected_is_read_and_known_to_be_unw
     assert await env.note(names[-1]) == "later"
 
 
+@pytest.mark.parametrize("by", ["read", "write"])
+async def test_beyond_the_limit_a_list_hides_nothing_that_was_read_or_written(
+    new_env: Callable[..., Env], by: str
+) -> None:
+    """Pruning lists by owner; the API server is asked only while there is something to hide."""
+    env = selecting(new_env, LABELLED)
+    names = [f"web-{number:03}" for number in range(MOST_SINGLE + 2)]
+    await env.sync()
+    for name in names:
+        await (env.theirs if by == "read" else env.ours)(name)
+        await env.note(name)
+    assert await env.names() == names
+    assert await env.names(namespace="shop", controller="none") == []
+    await env.theirs(names[-1], ours="yes")
+    await env.settle()
+    assert await env.names() == names
+    await env.server.delete(env.key(names[-2]), DeleteOptions())
+    assert await env.names() == [*names[:-2], names[-1]]
+    sent(env)
+    assert await env.names() == [*names[:-2], names[-1]]
+    assert sent(env) == []
+
+
 @pytest.mark.parametrize("needed", [False, True], ids=["not needed", "needed"])
 async def test_what_is_no_longer_read_is_watched_only_while_a_reader_needs_it(
     new_env: Callable[..., Env], *, needed: bool
