@@ -149,6 +149,11 @@ class Informer:
         return self.scope.covers(name[0]) and (self.selection is None or self.selection.may_select(name))
 
     @property
+    def was_listed(self) -> bool:
+        """Whether the objects have been listed, or the kind turned out not to be watchable."""
+        return self._known.is_set()
+
+    @property
     def ended(self) -> bool:
         """Whether the cache will never answer: the informer is closed, or the kind is not watchable or too large."""
         return self._ended

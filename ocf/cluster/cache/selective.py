@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -124,8 +125,9 @@ class SelectiveInformer:
 
     @property
     def state(self) -> InformerState:
-        """A snapshot of the state of all."""
+        """A snapshot of the state of all; a problem of an object that is watched alone is none of the others'."""
         states = [each.state for each in self.all]
+        bases = states[: len(self._bases)]
         return InformerState(
             api_version=self.scope.api_version,
             kind=self.scope.kind,
@@ -133,10 +135,10 @@ class SelectiveInformer:
             synced=self.synced,
             objects=sum(each.objects for each in states),
             resource_version=next((each.resource_version for each in states), ""),
-            failures=max((each.failures for each in states), default=0),
-            problem=self.problem,
+            failures=max((each.failures for each in bases), default=0),
+            problem=next((each.problem for each in bases if each.problem), ""),
             missing=self.missing,
-            unwatched=next((each.unwatched for each in states if each.unwatched), ""),
+            unwatched=next((each.unwatched for each in bases if each.unwatched), ""),
         )
 
     async def ready(self) -> bool:
@@ -196,8 +198,9 @@ class SelectiveInformer:
             _note(self._absent, name)
             raise
         self._left.discard(name)
-        if self.holder(name) is None:
-            self._exists(name)
+        if self.holder(name) is None and self._exists(name):
+            # What keeps it from being watched is known to the reader then.
+            await self._single[name].ready()
         return found
 
     def written(self, live: Manifest) -> None:
@@ -247,8 +250,11 @@ class SelectiveInformer:
         return await self._all_of_kind() if self.selection.by_name else None
 
     def unwatched(self, key: ObjectKey) -> str:
-        """Return why no watch reports the changes of an object that exists; empty if one does."""
-        if (key.namespace, key.name) not in self._beyond:
+        """Return why no watch reports the changes of an object; empty if one does."""
+        name = (key.namespace, key.name)
+        if name in self._single:
+            return self._single[name].state.unwatched
+        if name not in self._beyond:
             return ""
         return f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
 
@@ -295,8 +301,11 @@ class SelectiveInformer:
         for subscription in self._subscriptions:
             subscription.mark_changed(name)
 
-    def served(self, *, failed: bool = False) -> None:
+    def served(self, by: Informer, *, failed: bool = False) -> None:
         """Pass on that the API server may serve the kind anew."""
+        if by not in self._bases and not by.was_listed:
+            # One object may not be watched, as whoever has read it knows.
+            return
         for on_served in [each.on_served for each in self._subscriptions if each.on_served is not None]:
             on_served(failed=failed)
 
@@ -376,7 +385,7 @@ class _Relay(Subscription):
     """Passes the changes of one informer on to the subscribers of all."""
 
     def __init__(self, to: SelectiveInformer, informer: Informer) -> None:
-        super().__init__(informer.store, on_served=to.served)
+        super().__init__(informer.store, on_served=partial(to.served, informer))
         self._to = to
         self._informer = informer
 

@@ -119,7 +119,9 @@ class Health:
             state
             for cache in caches
             for state in cache.failing
-            if not state.missing and (split_api_version(state.api_version)[0], state.kind) not in without
+            if state.problem
+            and not state.missing
+            and (split_api_version(state.api_version)[0], state.kind) not in without
         )
         return "; ".join(state.problem for state in failing if any(each.include(state) for each in declared))
 

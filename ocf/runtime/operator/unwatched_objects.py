@@ -37,9 +37,10 @@ def unwatched_objects(observed: ObservedVersions, cache: CachedCluster, resync: 
     """
     causes = {scope: cause for scope in observed.followed if (cause := _cause(cache, scope))}
     problems = [problem for scope in sorted(causes) if (problem := _problem(observed, scope, causes[scope]))]
-    unselected = {key: cause for key in observed.existing if (cause := cache.unwatched(key))}
-    for kind, cause in sorted({((key.api_version, key.kind), cause) for key, cause in unselected.items()}):
-        names = ", ".join(_named(sorted(key for key in unselected if (key.api_version, key.kind) == kind)))
+    shown = {scope[:2] for scope in causes}
+    alone = {key: cause for key in observed.versions if key[:2] not in shown and (cause := cache.unwatched(key))}
+    for kind, cause in sorted({(key[:2], cause) for key, cause in alone.items()}):
+        names = ", ".join(_named(sorted(key for key, one in alone.items() if (key[:2], one) == (kind, cause))))
         problems.append(f"{kind[1]} ({kind[0]}) {names}: {cause}")
     if not problems:
         return ""

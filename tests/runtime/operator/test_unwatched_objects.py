@@ -22,6 +22,7 @@ import pytest
 
 from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType, Request, ServiceAccount, Verb
+from ocf.cluster.cache import Selection
 from ocf.errors import (
     BadRequestError,
     ForbiddenError,
@@ -36,6 +37,7 @@ from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Listen, ManagerOptions, Operator, OwnerType, WebhookOptions, running
 from ocf.runtime.operator.unwatched_objects import UNWATCHED
+from ocf.runtime.operator.watches import Watch
 from ocf.runtime.rbac import PolicyRule, roles
 from tests.support import eventually, until_granted
 
@@ -187,6 +189,45 @@ def test_a_list_that_fails_for_another_reason_is_shown_without_its_text(
             assert found is not None
             assert f"Secret (v1) {NAMESPACE}/guide: {shown}. Give" in found["message"]
             assert str(cause) not in found["message"]
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("of", [(Verb.LIST, Verb.WATCH), (Verb.LIST, Verb.WATCH, Verb.GET)], ids=["get", "nothing"])
+@pytest.mark.parametrize("declared", [False, True], ids=["not declared", "declared"])
+def test_what_one_owner_names_and_may_not_be_watched_concerns_no_other_owner(
+    run_test: RunTest, of: tuple[Verb, ...], *, declared: bool
+) -> None:
+    """Neither its condition nor its reconciles, and not whether the process is ready."""
+
+    async def test(env: Env) -> None:
+        async def refuse(request: Request) -> None:
+            if (request.kind, request.namespace) == ("Secret", "vault") and request.verb in of:
+                raise copy(FORBIDDEN)
+
+        async def read_it(owner: Shop, context: ReconcileContext) -> None:
+            home = "vault" if owner.metadata.name == "bad" else NAMESPACE
+            await context.cluster.get(GUIDE._replace(namespace=home))
+
+        env.before, env.gateway.meddle = read_it, refuse
+        await env.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vault"}})
+        await env.create(secret())
+        await env.create(secret(GUIDE._replace(namespace="vault")))
+        for name in ("corner", "bad"):
+            await env.create(shop(name))
+        watches = [Watch("v1", "Secret", lambda _: ())] if declared else []
+        chosen = {("v1", "Secret"): Selection(by_name=True)} if declared else {}
+        async with env.operating(watches=watches, selections=chosen) as process:
+            await asyncio.sleep(HOUR)
+            await env.edit(key_of(), {"metadata": {"labels": {"touched": "yes"}}})
+            await asyncio.sleep(HOUR)
+            assert sum(name == "corner" for name, _ in env.passes) == 2
+            assert await condition(env) is None
+            found = await condition(env, "bad")
+            assert found is not None
+            assert (found["reason"] == UNWATCHED) is (Verb.GET not in of)
+            checks = {**process.health.ready, **process.health.live}
+            assert [check() for check in checks.values() if check()] == []
 
     run_test(test)
 
