@@ -84,7 +84,8 @@ class OperatorCaches:
             slots: The slots whose owners are held; None for all owners.
         """
         async with AsyncExitStack() as stack:
-            shared = await stack.enter_async_context(make(cluster, content_needed(operators)))
+            needed = content_needed(operators, selections(operators))
+            shared = await stack.enter_async_context(make(cluster, needed))
             selected = {
                 one.name: await stack.enter_async_context(make(_selection(cluster, one, slots), None))
                 for one in operators

@@ -33,7 +33,7 @@ from ocf.runtime.sharding.slots import NO_SLOT
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster, DeleteOptions, ObjectList, PatchOptions, Subresource, WatchEvent, WatchOptions
-    from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache import CachedCluster, Selection
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.cluster.cache.subscriptions import CacheChange
     from ocf.cluster.cache.transform import NeedsContent
@@ -50,11 +50,16 @@ _RETRIES: Final = ExponentialBackoff()
 _SECRET: Final = ("v1", "Secret")
 
 
-def content_needed(operators: Sequence[Operator[Any]]) -> dict[tuple[str, str], NeedsContent]:
+def content_needed(
+    operators: Sequence[Operator[Any]], selections: Mapping[tuple[str, str], Selection] | None = None
+) -> dict[tuple[str, str], NeedsContent]:
     """Return the kinds of which a process caches only the metadata of what none of its operators uses.
 
     Secrets are the kind of which a cluster has thousands, some of them large, such as those of Helm releases. Of the
     kind of owners that a function selects, the others may be as many.
+
+    Args:
+        selections: What the operators select of kinds that none of them declares as a whole.
 
     Returns:
         For each kind, which objects are cached as a whole before a reconcile reads them: selected owners, their
@@ -66,7 +71,7 @@ def content_needed(operators: Sequence[Operator[Any]]) -> dict[tuple[str, str], 
     whole |= {(watch.api_version, watch.kind) for each in operators for watch in each.kind_watches}
     whole |= {kind for each in operators for kind in each.triggers}
     kinds = {_SECRET, *(each.owner_kind for each in selecting)} - whole
-    kinds |= {kind for each in operators for kind, one in each.selections.items() if one.metadata_only}
+    kinds |= {kind for kind, one in (selections or {}).items() if one.metadata_only}
     writers = tuple(f"{each.name}/" for each in operators)
     owners = {each.owner_group_kind for each in operators}
 

@@ -15,8 +15,10 @@ from ocf.errors import BuildError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import find_condition
 from ocf.primitives import service
+from ocf.runtime.operator import running
 from ocf.runtime.operator.manager import require_together
 from ocf.runtime.operator.operator_caches import read_by_name, selections
+from ocf.runtime.operator.owners import content_needed
 from ocf.runtime.operator.unwatched_objects import UNWATCHED
 from ocf.runtime.operator.watches import Watch
 
@@ -178,6 +180,28 @@ def test_a_selection_that_cannot_hold_is_an_error(run_test: RunTest, settings: d
         with pytest.raises(BuildError) as caught:
             env.operator(**settings)
         assert problem in str(caught.value)
+
+    run_test(test)
+
+
+def test_a_kind_that_another_operator_declares_as_a_whole_is_held_with_its_content(run_test: RunTest) -> None:
+    """Its watches look at the content of any object, whatever the first one selects."""
+
+    async def test(env: Env) -> None:
+        seen: list[bool] = []
+
+        def owners(live: Manifest) -> list[tuple[str, str]]:
+            seen.append("spec" in live)
+            return []
+
+        await env.create({**secret("front"), "kind": "Service", "spec": {"ports": [{"port": 80}]}})
+        one = env.operator(name="one", selections={SERVICE: Selection(metadata_only=True)})
+        whole = env.operator(name="whole", watches=[Watch(*SERVICE, owners)])
+        plan = env.operator(name="plan", owns=[SERVICE])
+        assert SERVICE not in content_needed([one, plan], selections([one, plan]))
+        async with running(env.gateway, one, whole, options=env.options()):
+            await asyncio.sleep(5)
+            assert seen == [True]
 
     run_test(test)
 
