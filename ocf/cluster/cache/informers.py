@@ -105,9 +105,15 @@ class Informers:
         return informer
 
     def end(self, informer: Informer) -> None:
-        """Stop an informer, which notices no more writes."""
-        self._of_kind[split_api_version(informer.scope.api_version)[0], informer.scope.kind].remove(informer)
-        self._close_later(informer)
+        """Stop an informer, which notices no more writes, unless those of its kind are being closed."""
+        of_kind = self._of_kind[split_api_version(informer.scope.api_version)[0], informer.scope.kind]
+        if informer in of_kind:
+            of_kind.remove(informer)
+            self._close_later(informer)
+
+    def keeps(self, informer: SelectiveInformer) -> bool:
+        """Return whether the informers of a kind are in use."""
+        return self._by_scope.get(informer.scope) is informer
 
     def started(self, key: ObjectKey) -> Informer | None:
         """Return the informer that holds an object if it exists; None if none was started."""

@@ -54,6 +54,10 @@ class InformerMaker(Protocol):
         """Stop an informer."""
         ...
 
+    def keeps(self, informer: SelectiveInformer) -> bool:
+        """Return whether those of a kind may have more informers; not once they are being closed."""
+        ...
+
 
 class SelectiveInformer:
     """The informers of a kind in one namespace or in all: those of its selection, and those of single objects.
@@ -172,7 +176,7 @@ class SelectiveInformer:
         self._read.add(name)
         for base in self._covering(name[0]):
             if not (base.synced or await base.ready()):
-                return self._single.get(name)
+                return None
             if base.store.is_stale(name):
                 await base.read(name)
             if base.store.get(name) is not None or self.selection.by_name:
@@ -185,8 +189,11 @@ class SelectiveInformer:
             return None
         entry = single.store.get(name)
         if self._is_own is not None and entry is not None and self._is_own(entry):
-            return await self._all_of_kind() or single
-        return single
+            whole = await self._all_of_kind()
+            if whole is not None:
+                return whole
+        # One that has ended meanwhile has forgotten the object.
+        return single if single.synced else None
 
     async def found_by(self, name: NamespacedName, sent: Awaitable[Manifest]) -> Manifest:
         """Wait for the answer to a read that went to the API server; what it finds is watched alone from now on."""
@@ -207,7 +214,7 @@ class SelectiveInformer:
         """Watch an object that was written, if it is not held."""
         name = namespaced_name(live)
         is_unheld = self._is_own is not None or (self.holder(name) is None and not self._exists(name))
-        if is_unheld and self.selection.by_name:
+        if is_unheld and self.selection.by_name and self._maker.keeps(self):
             self._base_of_all().start()
 
     async def select(self, selection: ListFilter, options: ListOptions, cluster: Cluster) -> ObjectList | None:
@@ -337,8 +344,8 @@ class SelectiveInformer:
         return informer
 
     def _watch_alone(self, name: NamespacedName) -> bool:
-        """Watch a single object from now on; return False if there are too many."""
-        if len(self._single) >= MOST_SINGLE:
+        """Watch a single object from now on; return False if there are too many, or at the end."""
+        if len(self._single) >= MOST_SINGLE or not self._maker.keeps(self):
             return False
         single = self._single[name] = self._made(name[0], one_object(name[1]))
         single.start()
@@ -363,6 +370,8 @@ class SelectiveInformer:
 
     async def _all_of_kind(self) -> Informer | None:
         """Hold all of the kind from now on; return None if that fails."""
+        if not self._maker.keeps(self):
+            return None
         base = self._base_of_all()
         if not (base.synced or await base.ready()):
             return None

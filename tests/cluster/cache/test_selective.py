@@ -9,6 +9,7 @@ read by name, https://github.com/fluxcd/flux2/issues/3426.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from ocf.cluster.protocol import EventType
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from ocf.objects import Manifest, ObjectKey
     from tests.cluster.cache.conftest import Env
@@ -250,6 +251,45 @@ async def test_what_is_no_longer_read_is_watched_only_while_a_reader_needs_it(
     await env.settle()
     assert (asked, env.connection.watches) == ([env.key()], int(needed))
     assert await env.note() == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("use", "end"),
+    # A write of a kind that was released is a new use of it.
+    [("read", "closed"), ("write", "closed"), ("list", "closed"), ("read", "released"), ("list", "released")],
+)
+@pytest.mark.parametrize("selection", [LABELLED, BY_NAME], ids=["label", "by name"])
+async def test_a_request_that_ends_after_the_cache_leaves_no_watch(
+    new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch, selection: Selection, use: str, end: str
+) -> None:
+    env = selecting(new_env, selection)
+    await env.theirs()
+    await env.sync()
+    answered = asyncio.Event()
+
+    def late(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def sent(*given: Any, **options: Any) -> Any:
+            answer = await send(*given, **options)
+            await answered.wait()
+            return answer
+
+        return sent
+
+    for verb in ("get", "list", "apply"):
+        monkeypatch.setattr(env.connection, verb, late(getattr(env.connection, verb)))
+    uses: dict[str, Callable[[], Awaitable[object]]] = {"read": env.note, "write": env.ours, "list": env.names}
+    asking = asyncio.ensure_future(uses[use]())
+    await env.settle()
+    if end == "closed":
+        closing = asyncio.ensure_future(env.cached.close())
+    else:
+        closing = asyncio.ensure_future(asyncio.sleep(0))
+        env.cached.retain(env.api_version, env.kind)
+        env.cached.release(env.api_version, env.kind)
+    answered.set()
+    await asyncio.gather(asking, closing)
+    await env.settle()
+    assert env.connection.watches == 0
 
 
 @pytest.mark.parametrize("selection", [LABELLED, BY_NAME], ids=["label", "by name"])
