@@ -83,7 +83,7 @@ class SelectiveInformer:
         self._bases: list[Informer] = []
         self._single: dict[NamespacedName, Informer] = {}
         self._read: set[NamespacedName] = set()
-        """What was read since the last call of `release`."""
+        """What of these was read since the last call of `release`."""
         self._absent: set[NamespacedName] = set()
         """Names that were not found in the cluster when they were read."""
         self._left: set[NamespacedName] = set()
@@ -173,18 +173,21 @@ class SelectiveInformer:
 
     async def find(self, name: NamespacedName) -> Informer | None:
         """Return the informer that answers a read by name; None if the read goes to the API server."""
-        self._read.add(name)
         for base in self._covering(name[0]):
             if not (base.synced or await base.ready()):
                 return None
             if base.store.is_stale(name):
                 await base.read(name)
             if base.store.get(name) is not None or self.selection.by_name:
+                # It may be one that was not found, which no event of the base has ended.
+                self._end(name)
                 return base
         wanted = name not in self._single and (self.selection.by_name or name in self._absent)
         if wanted and not self._watch_alone(name) and self.selection.by_name:
             return await self._all_of_kind()
         single = self._single.get(name)
+        if single is not None:
+            self._read.add(name)
         if single is None or not (single.synced or await single.ready()):
             return None
         entry = single.store.get(name)
@@ -349,6 +352,7 @@ class SelectiveInformer:
             return False
         single = self._single[name] = self._made(name[0], one_object(name[1]))
         single.start()
+        self._read.add(name)
         self._beyond.discard(name)
         return True
 
@@ -382,6 +386,7 @@ class SelectiveInformer:
 
     def _end(self, name: NamespacedName) -> None:
         single = self._single.pop(name, None)
+        self._read.discard(name)
         if single is not None:
             self._maker.end(single)
 

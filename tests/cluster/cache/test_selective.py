@@ -10,7 +10,9 @@ read by name, https://github.com/fluxcd/flux2/issues/3426.
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+import gc
+import tracemalloc
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -290,6 +292,35 @@ async def test_a_request_that_ends_after_the_cache_leaves_no_watch(
     await asyncio.gather(asking, closing)
     await env.settle()
     assert env.connection.watches == 0
+
+
+@pytest.mark.parametrize("selection", [LABELLED, BY_NAME], ids=["label", "by name"])
+async def test_names_that_are_read_take_no_memory(new_env: Callable[..., Env], selection: Selection) -> None:
+    """They may come from users, and nothing but a controller calls `release_unread`."""
+    env = selecting(new_env, selection)
+    await env.theirs("chosen", ours="yes")
+    await env.sync()
+
+    async def read(name: str) -> None:
+        with suppress(NotFoundError):
+            await env.cached.get(env.key(name))
+
+    async def read_all(numbers: range) -> None:
+        for number in numbers:
+            await read("x" * 2_000 + str(number))
+        env.server.requests.clear()
+
+    tracemalloc.start()
+    try:
+        # As many names as are kept to watch those that are read again.
+        await read_all(range(1_100))
+        before, _ = tracemalloc.get_traced_memory()
+        await read_all(range(1_100, 2_100))
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert taken < 500_000
 
 
 @pytest.mark.parametrize("selection", [LABELLED, BY_NAME], ids=["label", "by name"])
