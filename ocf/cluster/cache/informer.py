@@ -20,7 +20,7 @@ from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
-from ocf.cluster.cache.selection import Selection
+from ocf.cluster.cache.selection import Selection, named
 from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import OnServed, Subscription
@@ -202,7 +202,7 @@ class Informer:
         self.store.ask_for(name)
         snapshot = self.store.begin(name)
         try:
-            page = await self._list_page(field_selector=f"metadata.name={name[1]}", namespace=name[0])
+            page = await self._list_page(field_selector=named(name[1]), namespace=name[0])
             if page.items:
                 self.store.found(snapshot, page.items[0])
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,9 +16,10 @@ from ocf.objects.name_validation import dns_label
 from ocf.objects.paths import get_field, parse_path
 from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector
 
-__all__ = ["Selection", "one_object"]
+__all__ = ["Selection", "named", "one_object"]
 
 _NAME: Final = "metadata.name"
+_SPECIAL: Final = re.compile(r"[\\,=]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +131,15 @@ class Selection:
         return replace(options, label_selector=labels, field_selector=fields)
 
 
+def named(name: str) -> str:
+    """Return the field selector of a name; one that a user has given may contain anything."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", name)
+    return f"{_NAME}={escaped}"
+
+
 def one_object(name: str) -> Selection:
     """Return the selection of one object by its name."""
-    return Selection(field_selector=f"{_NAME}={name}")
+    return Selection(field_selector=named(name))
 
 
 @lru_cache(maxsize=256)

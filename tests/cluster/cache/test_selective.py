@@ -294,6 +294,24 @@ async def test_a_request_that_ends_after_the_cache_leaves_no_watch(
     assert env.connection.watches == 0
 
 
+@pytest.mark.parametrize("name", ["a,b", "a=b", "a\\", "web,metadata.name!=x", "web,", "metadata.name=web"])
+@pytest.mark.parametrize("selection", [None, LABELLED, BY_NAME], ids=["none", "label", "by name"])
+async def test_a_name_that_no_object_can_have_is_not_found(
+    new_env: Callable[..., Env], selection: Selection | None, name: str
+) -> None:
+    """A user may have given it; it is no part of the selector."""
+    env = selecting(new_env, selection) if selection is not None else new_env()
+    await env.theirs()
+    await env.sync()
+    for _ in range(3):
+        with pytest.raises(NotFoundError):
+            await env.cached.get(env.key(name))
+    with pytest.raises(NotFoundError):
+        await env.cached.delete(env.key(name), DeleteOptions())
+    with pytest.raises(NotFoundError):
+        await env.cached.get(env.key(name))
+
+
 @pytest.mark.parametrize("selection", [LABELLED, BY_NAME], ids=["label", "by name"])
 async def test_names_that_are_read_take_no_memory(new_env: Callable[..., Env], selection: Selection) -> None:
     """They may come from users, and nothing but a controller calls `release_unread`."""
