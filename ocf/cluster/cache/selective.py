@@ -25,6 +25,7 @@ from ocf.cluster.cache.subscriptions import OnServed, Subscription
 from ocf.cluster.protocol import ListOptions, ObjectList
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
+from ocf.objects.resource_versions import is_older
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -251,7 +252,8 @@ class SelectiveInformer:
                 # The content of one is not held, which it is from the next list on.
                 chosen = home if each.selection is None else each.selection.narrowed(home)
                 page = await cluster.list(self.scope.api_version, self.scope.kind, chosen)
-            version = page.resource_version
+            # A watch from the oldest one misses nothing.
+            version = page.resource_version if not version or is_older(page.resource_version, version) else version
             found |= {namespaced_name(one): one for one in page.items}
         return ObjectList(tuple(found[name] for name in sorted(found)), version)
 

@@ -22,6 +22,7 @@ from ocf.cluster.cache import Selection
 from ocf.cluster.cache.selective import MOST_SINGLE
 from ocf.cluster.protocol import EventType
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
+from ocf.objects.resource_versions import is_older
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -132,6 +133,26 @@ async def test_a_list_shows_what_has_left_the_selection_until_it_is_gone(new_env
     sent(env)
     assert await env.names() == ["b"]
     assert sent(env) == []
+
+
+async def test_a_watch_from_the_version_of_a_list_misses_nothing(new_env: Callable[..., Env]) -> None:
+    """Also of an object that is watched alone, whose watch is behind that of the selection."""
+    env = selecting(new_env, LABELLED)
+    await env.theirs()
+    await env.sync()
+    assert await env.note() == "theirs"
+    await env.settle()
+    env.connection.held = True
+    # Each watch waits for its next event already.
+    await env.theirs(note="reported")
+    later = (await env.theirs(note="later"))["metadata"]["resourceVersion"]
+    await env.ours("chosen", ours="yes")
+    env.connection.deliver()
+    await env.settle()
+    page = await env.cached.list(env.api_version, env.kind)
+    notes = {one["metadata"]["name"]: one["metadata"]["annotations"]["note"] for one in page.items}
+    assert notes == {"chosen": "ours", "web": "reported"}
+    assert is_older(page.resource_version, later)
 
 
 async def test_one_read_by_name_lists_and_holds_one_object(new_env: Callable[..., Env]) -> None:
