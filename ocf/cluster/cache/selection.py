@@ -61,7 +61,7 @@ class Selection:
                 f'a selection needs a list of namespaces, such as ["{self.namespaces}"], not a text: '
                 f'got "{self.namespaces}"'
             )
-        object.__setattr__(self, "namespaces", tuple(dict.fromkeys(self.namespaces)))
+        object.__setattr__(self, "namespaces", tuple(sorted({*self.namespaces})))
         problems = [f'namespace "{one}": {problem}' for one in self.namespaces for problem in dns_label(one)]
         try:
             LabelSelector.parse(self.label_selector)

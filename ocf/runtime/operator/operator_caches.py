@@ -38,8 +38,12 @@ def selections(operators: Sequence[Operator[Any]]) -> dict[Kind, Selection]:
 
 
 def read_by_name(operators: Sequence[Operator[Any]]) -> dict[Kind, Callable[[CacheEntry], bool]]:
-    """Return the kinds whose objects are watched alone while none of the operators makes one, or declares the kind."""
+    """Return the kinds whose objects are watched alone while none of the operators makes one, or declares the kind.
+
+    A selection takes the place of this, also one that selects all objects.
+    """
     declared = {kind for each in operators for kind in each.declared_kinds}
+    declared |= {kind for kind, one in selections(operators).items() if one.selects_all}
     owners = {each.owner_group_kind for each in operators}
 
     def is_own(entry: CacheEntry) -> bool:

@@ -217,6 +217,10 @@ def test_the_operators_of_a_process_share_their_selections(run_test: RunTest) ->
         assert {*read_by_name([one])} == {SECRET, ("v1", "ConfigMap")}
         assert {*read_by_name([one, whole])} == {SECRET}
         require_together([one, whole])
+        for chosen in (Selection(), Selection(metadata_only=True)):
+            assert {*read_by_name([env.operator(selections={SECRET: chosen})])} == {("v1", "ConfigMap")}
+        places = [{SECRET: Selection(namespaces=order)} for order in (["a", "b"], ("b", "a", "b"))]
+        require_together([env.operator(name=f"at-{at}", selections=one) for at, one in enumerate(places)])
         other = env.operator(name="other", selections={SECRET: Selection(label_selector="a=b")})
         with pytest.raises(BuildError, match="select objects of v1 Secret in different ways"):
             require_together([one, other])
