@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.objects import Manifest
 
-__all__ = ["MOST_SINGLE", "InformerMaker", "SelectiveInformer"]
+__all__ = ["BEYOND", "MOST_SINGLE", "InformerMaker", "SelectiveInformer"]
 
 # Measured with Secrets of 4 KB over HTTP: a watch of one takes 31 KiB and 2 ms of CPU to open, so 50 cost as much CPU
 # as a list of 1 000 (0.11 s), and a fifth of its memory (1.6 MiB; the list 8.9, of which only metadata is kept).
 MOST_SINGLE: Final = 50
 """Objects of a kind that are watched alone."""
+BEYOND: Final = f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
+"""Why no watch reports the changes of more of them."""
 # Names that were looked for in vain are only a reason to watch the next time.
 _MOST_NAMES: Final = 1_000
 
@@ -266,9 +268,7 @@ class SelectiveInformer:
         name = (key.namespace, key.name)
         if name in self._single:
             return self._single[name].state.unwatched
-        if name not in self._beyond:
-            return ""
-        return f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
+        return BEYOND if name in self._beyond else ""
 
     def release(self, needed: Callable[[ObjectKey, CacheEntry | None], bool]) -> None:
         """Stop to watch the single objects that were not read since the last call, unless they are needed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from ocf.cluster.cache.selective import BEYOND
 from ocf.component.owner_status import owner_event
 from ocf.objects.conditions import ConditionStatus, find_condition
 
@@ -44,11 +45,12 @@ def unwatched_objects(observed: ObservedVersions, cache: CachedCluster, resync: 
         problems.append(f"{kind[1]} ({kind[0]}) {names}: {cause}")
     if not problems:
         return ""
+    unselected = "or have its `Selection` select the objects, " if BEYOND in alone.values() else ""
     latest = f", at the latest by the resync, every {resync}" if resync is not None else ""
     return (
         f"The owner is reconciled, but a change of these objects starts no reconcile: {'; '.join(problems)}. Give the "
-        "operator the right to list and watch the kind, or name it in `uncached` if this is intended. Until then a "
-        f"change is seen when the owner is reconciled for another reason{latest}."
+        f"operator the right to list and watch the kind, {unselected}or name it in `uncached` if this is intended. "
+        f"Until then a change is seen when the owner is reconciled for another reason{latest}."
     )
 
 

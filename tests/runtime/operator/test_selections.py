@@ -161,6 +161,7 @@ def test_owners_beyond_the_limit_say_that_changes_are_not_watched(run_test: RunT
                 shown += [found["message"]] if found is not None and found["reason"] == UNWATCHED else []
             assert len(shown) == 3
             assert all("Service (v1)" in one and "selection of the cache does not select" in one for one in shown)
+            assert all("have its `Selection` select the objects" in one for one in shown)
 
     run_test(test)
 
