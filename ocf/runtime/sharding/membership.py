@@ -209,12 +209,6 @@ class Membership:
 
     async def _step(self) -> None:
         """Renew what this process holds, look at the others, and move towards the share."""
-        if not await self._own.attempt():
-            self._problem = (
-                f"{self._own.holder} has the Lease {self._own.key} of this process: identities must be unique"
-            )
-            self._drop_all()
-            return
         began = self._clock.elapsed()
         leases = await self._list()
         group = leases.pop(self._group.key.name, None)
@@ -223,6 +217,13 @@ class Membership:
         due = self._group.unchanged_for >= self._timing.retry_period / 2
         if group is None or not self._group.holds or due:
             await self._renew_together()
+        # The others would leave a share to a process that waits, and that cannot take it.
+        if self._group.holds and not await self._own.attempt():
+            self._problem = (
+                f"{self._own.holder} has the Lease {self._own.key} of this process: identities must be unique"
+            )
+            self._drop_all()
+            return
         if self.slots.extend(min(self._own.valid_until, self._group.valid_until)):
             _log.warning("%s has lost its slots: its leases were not renewed in time", self.slots.identity)
         self._problem = ""

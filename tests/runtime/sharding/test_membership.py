@@ -463,9 +463,11 @@ def test_a_leader_and_replicas_that_divide_otherwise_wait_for_each_other() -> No
                 others = [runner.start(sharding=Sharding(slots=sharding.slots + 1)) for _ in range(2)]
                 await asyncio.sleep(5 * LEASE)
                 assert not any(oracle.held[name] for name in others)
+                # Those that wait have no share yet, so that none of the slots is without a holder.
+                assert [oracle.held[name] for name in names] == [sharding.slots / 2] * 2
                 for name in names:
                     await runner.stop(name)
-                await asyncio.sleep(2 * LEASE)
+                await asyncio.sleep(2 * LEASE + 5)
                 assert sum(oracle.held.values()) == sharding.slots + 1
                 for name in others:
                     await runner.stop(name)
