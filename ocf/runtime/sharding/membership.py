@@ -132,6 +132,7 @@ class Membership:
         )
         self._own = self._elector(f"{lease.name}-replica-{shard_hash(identity):016x}", identity)
         self._others = _Others(clock, timing.lease - timing.retry_period)
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._leaving: dict[int, asyncio.Task[None]] = {}
         self._ending = False
         self._begun = False
@@ -323,22 +324,27 @@ class Membership:
             records: The Leases as read; None for one that does not exist.
             holder: Who is written, if nothing is to be held; None for this process.
         """
-        limit = asyncio.Semaphore(_AT_ONCE)
+        found: list[int] = []
 
-        async def take(slot: int, live: Manifest | None) -> bool:
-            async with limit:
+        async def take(slot: int, live: Manifest | None) -> None:
+            async with self._at_once:
                 identity = self.slots.identity if holder is None else holder
-                return await self._elector(slot_name(self._name, slot), identity).take(live)
+                if await self._elector(slot_name(self._name, slot), identity).take(live):
+                    found.append(slot)
 
         if not records:
             return
-        taken = await asyncio.gather(*(take(slot, live) for slot, live in records.items()))
-        found = [slot for slot, was_taken in zip(records, taken, strict=True) if was_taken]
-        # The answers may have come after the end of the leases.
-        if holder is None and self.slots.valid_for > _NEVER:
-            self.slots.add(*found)
-            if found:
+        try:
+            answers = await asyncio.gather(*(take(*each) for each in records.items()), return_exceptions=True)
+        finally:
+            # Of many requests some may fail each time: what was taken is held, and the next step takes the rest.
+            # The answers may have come after the end of the leases.
+            if found and holder is None and self.slots.valid_for > _NEVER:
+                self.slots.add(*found)
                 _log.info("%s holds %d of %d slots", self.slots.identity, len(self.slots.held), len(self.holders))
+        for answer in answers:
+            if answer is not None:
+                raise answer
 
     def _give_up(self, slot: int) -> None:
         self.slots.leave(slot)

@@ -476,6 +476,30 @@ def test_a_leader_and_replicas_that_divide_otherwise_wait_for_each_other() -> No
     run_in_virtual_time(work())
 
 
+def test_slots_are_taken_although_some_requests_fail_each_time() -> None:
+    class Busy(InterceptingCluster):
+        """A cluster that rejects a part of the requests, as an API server that has too many."""
+
+        sent = 0
+
+        async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+            self.sent += "-slot-" in request.name
+            if "-slot-" in request.name and self.sent % 5 == 0:
+                raise ServerError("too many requests", code=429)
+            return await send()
+
+    async def work() -> None:
+        cluster = Busy(EmbeddedCluster(now=LoopClock().now))
+        replica = member(cluster, "one", LoopClock(), Sharding(slots=64))
+        async with replica.joined() as slots:
+            await asyncio.sleep(LEASE + 15)
+            assert len(slots.held) == 64
+            # None of them is written again and again.
+            assert 64 < cluster.sent < 2.5 * 64
+
+    run_in_virtual_time(work())
+
+
 def test_the_leases_of_killed_replicas_do_not_stay() -> None:
     async def work() -> None:
         cluster = EmbeddedCluster(now=LoopClock().now)
