@@ -483,11 +483,10 @@ class Controller:
 
     async def _release_unselected(self) -> None:
         """Enqueue what has a finalizer of the operator and is not selected, at the start and once per resync."""
-        while True:
+        async for _ in self._owners.looks_for_unselected(self.operator.resync or _FOR_EVER):
             for namespace in await self.declared.namespaces_of(*self._owner_kind):
                 for owner in await self._owners.unselected(namespace):
                     self.queue.add(owner, priority=Priority.UNCHANGED)
-            await asyncio.sleep((self.operator.resync or _FOR_EVER).total_seconds())
 
     def _is_old(self, entry: CacheEntry) -> bool:
         """Return whether an object is older than a change that a user could be waiting for."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -32,6 +32,8 @@ from ocf.objects.owner_references import controller_of
 from ocf.runtime.sharding.slots import NO_SLOT
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from ocf.cluster import Cluster, DeleteOptions, ObjectList, PatchOptions, Subresource, WatchEvent, WatchOptions
     from ocf.cluster.cache import CachedCluster, Selection
     from ocf.cluster.cache.serialization import CacheEntry
@@ -243,6 +245,8 @@ class Owners:
         self._shared = shared
         self._direct = direct
         self._selects_all: Final = not operator.select
+        self._unselected: dict[ObjectKey, str] = {}
+        """The uid of each unselected object that was found; no cache has it."""
 
     def holds(self, uid: str, namespace: str) -> bool:
         """Return whether reconciles of an owner may begin in this process."""
@@ -252,9 +256,12 @@ class Owners:
         """Return whether an owner, with the uid that was known last, is not one of this process any more."""
         if self.slots is None:
             return False
-        state = self.cache.entry(owner)
-        uid = uid if state is None else state.uid
+        uid = self._uid(owner, uid)
         return uid is None or not self.holds(uid, owner.namespace)
+
+    def _uid(self, owner: ObjectKey, last: str | None) -> str | None:
+        state = self.cache.entry(owner)
+        return state.uid if state is not None else last or self._unselected.get(owner)
 
     def are_in(self, slots: frozenset[int], owner: ObjectKey) -> bool:
         """Return whether an owner in the cache is in one of some slots."""
@@ -274,8 +281,7 @@ class Owners:
         if self.slots is None:
             yield
             return
-        state = self.cache.entry(owner)
-        known = state.uid if state is not None else uid
+        known = self._uid(owner, uid)
         slot = self.slots.slot_of(known, owner.namespace) if known is not None else NO_SLOT
         async with self.slots.working(slot):
             yield
@@ -364,18 +370,37 @@ class Owners:
         keys = {ObjectKey.of(live): live for live in found.items}
         return [key for key, live in keys.items() if self.concerns(self.cache.entry(key) or pack(live))]
 
+    async def looks_for_unselected(self, period: timedelta) -> AsyncGenerator[None, None]:
+        """Yield when unselected objects are to be listed: at the start, once per period, and when slots were taken."""
+        terms: frozenset[tuple[int, int]] = frozenset()
+        while True:
+            if self.slots is None:
+                yield
+                await asyncio.sleep(period.total_seconds())
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(period.total_seconds()):
+                    while not self.slots.terms - terms:
+                        await self.slots.changed.wait()
+            terms = self.slots.terms
+            yield
+
     async def unselected(self, namespace: str) -> list[ObjectKey]:
         """List the unselected objects of a namespace, empty for all, that have a finalizer of the operator."""
         failures = 0
         while True:
             try:
-                return [key async for key in self._pages_of_unselected(namespace)]
+                found = {key: uid async for key, uid in self._pages_of_unselected(namespace)}
             except ApiError as error:
                 failures += 1
                 _log.warning("%s: owners to release cannot be listed: %s", self._operator.name, error)
                 await asyncio.sleep(_RETRIES.after(failures).total_seconds())
+            else:
+                others = {key: uid for key, uid in self._unselected.items() if namespace not in {"", key.namespace}}
+                self._unselected = others | found
+                return [*found]
 
-    async def _pages_of_unselected(self, namespace: str) -> AsyncGenerator[ObjectKey, None]:
+    async def _pages_of_unselected(self, namespace: str) -> AsyncGenerator[tuple[ObjectKey, str], None]:
         options = ListOptions(namespace=namespace, limit=_PAGE)
         while True:
             page = await self._direct.list(*self._operator.owner_kind, options)
@@ -383,7 +408,7 @@ class Owners:
                 key, uid = ObjectKey.of(live), live["metadata"].get("uid", "")
                 held = self._operator.finalizers.own_of(live) and self.holds(uid, key.namespace)
                 if held and not self._operator.selects(live):
-                    yield key
+                    yield key, uid
             if not page.continue_token:
                 return
             options = replace(options, continue_token=page.continue_token)

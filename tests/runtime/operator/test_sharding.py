@@ -271,6 +271,39 @@ def test_a_deleted_owner_and_its_successor_of_the_same_name_are_two_owners() -> 
     run(work)
 
 
+@pytest.mark.parametrize("by", ["uid", "namespace"])
+def test_an_object_that_is_not_selected_any_more_is_released_by_the_replica_of_its_slot(by: By) -> None:
+    """Its label was removed while no replica saw it, or it is in a slot that is taken later."""
+
+    async def work(fleet: Fleet) -> None:
+        async def clean_up(*_: object) -> None:
+            return None
+
+        async def held() -> set[str]:
+            found = (await fleet.cluster.list("example.com/v1", "Shop")).items
+            return {live["metadata"]["name"] for live in found if live["metadata"].get("finalizers")}
+
+        async def label(text: str) -> None:
+            for live in (await fleet.cluster.list("example.com/v1", "Shop")).items:
+                await fleet.cluster.update(
+                    {**live, "metadata": {**live["metadata"], "labels": {"at": text}}}, field_manager="kubectl"
+                )
+
+        selecting: dict[str, Any] = {"select": "at=work", "on_delete": clean_up}
+        names = await create(fleet)
+        await label("work")
+        await fleet.start("one", "two", **selecting)
+        assert await held() == names
+        await fleet.stop("one")
+        await fleet.kill("two")
+        await label("home")
+        await fleet.start("three", **selecting)
+        # The other half is released when the slots of the replica that was killed are taken.
+        assert await held() == set()
+
+    run(work, by=by)
+
+
 def test_a_task_of_the_leader_runs_in_one_replica() -> None:
     async def work(fleet: Fleet) -> None:
         running: list[str] = []
