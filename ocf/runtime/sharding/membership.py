@@ -127,9 +127,10 @@ class Membership:
             )
         self._cluster, self._timing, self._clock, self._random = cluster, timing, clock, random
         self._name, self._namespace, self._labels = lease.name, lease.namespace, group_label(lease.name)
-        self._group = self._elector(
-            lease.name, f"{sharding.slots} slots by {sharding.by}, {timing.lease.total_seconds():g} s"
-        )
+        # A replica waits for the end of another one by its own durations, so all of them must have the same.
+        durations = (timing.lease, timing.renew_deadline, timing.retry_period)
+        timed = "/".join(f"{each.total_seconds():g}" for each in durations)
+        self._group = self._elector(lease.name, f"{sharding.slots} slots by {sharding.by}, {timed} s")
         self._own = self._elector(f"{lease.name}-replica-{shard_hash(identity):016x}", identity)
         self._others = _Others(clock, timing.lease - timing.retry_period)
         self._at_once = asyncio.Semaphore(_AT_ONCE)

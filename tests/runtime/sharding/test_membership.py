@@ -208,14 +208,19 @@ class Runner:
 
 
 def member(
-    cluster: Cluster, name: str, clock: Clock, sharding: Sharding = SHARDING, chance: Callable[[], float] = lambda: 0.5
+    cluster: Cluster,
+    name: str,
+    clock: Clock,
+    sharding: Sharding = SHARDING,
+    chance: Callable[[], float] = lambda: 0.5,
+    timing: Timing = Timing(),  # noqa: B008 (a frozen value)
 ) -> Membership:
     return Membership(
         cluster,
         LEASE_KEY,
         name,
         sharding=sharding,
-        timing=Timing(),
+        timing=timing,
         clock=clock,
         random=chance,
     )
@@ -474,6 +479,29 @@ def test_a_leader_and_replicas_that_divide_otherwise_wait_for_each_other() -> No
             watching.cancel()
 
     run_in_virtual_time(work())
+
+
+def test_a_slot_is_not_taken_by_a_replica_that_waits_for_a_shorter_time_than_its_holder_holds_it() -> None:
+    """After a change of `renew_deadline` or `retry_period`; the holder is cut off, and does not know that yet."""
+
+    async def work(later: float) -> None:
+        cluster = EmbeddedCluster(now=LoopClock().now)
+        second = timedelta(seconds=1)
+        link = Link(cluster, random.Random(1), lossy=False)  # noqa: S311 (a schedule, no secret)
+        one = member(link, "one", LoopClock(), timing=Timing(renew_deadline=12.5 * second, jitter=1))
+        two = member(cluster, "two", LoopClock(), timing=Timing(retry_period=4.5 * second, jitter=1))
+        async with one.joined() as slots:
+            await taken(one)
+            async with two.joined() as others:
+                await asyncio.sleep(LEASE + later)
+                link.cut = True
+                for _ in range(20 * 10):
+                    assert not slots.held & others.held
+                    await asyncio.sleep(0.1)
+
+    # How long after the last renewal the other replica sees it differs.
+    for half in range(9):
+        run_in_virtual_time(work(half / 2))
 
 
 def test_slots_are_taken_although_some_requests_fail_each_time() -> None:
