@@ -134,6 +134,7 @@ class Membership:
         self._own = self._elector(f"{lease.name}-replica-{shard_hash(identity):016x}", identity)
         self._others = _Others(clock, timing.lease - timing.retry_period)
         self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._stepping = asyncio.Lock()
         self._leaving: dict[int, asyncio.Task[None]] = {}
         self._ending = False
         self._begun = False
@@ -175,7 +176,7 @@ class Membership:
             try:
                 with requests_for(Purpose.LEASE):
                     # Longer than a request may take, but within what is left of the slots.
-                    async with asyncio.timeout(self._timing.attempt.total_seconds()):
+                    async with self._stepping, asyncio.timeout(self._timing.attempt.total_seconds()):
                         await self._step()
             except (ApiError, TimeoutError) as error:
                 self._problem = (
@@ -361,7 +362,7 @@ class Membership:
         elector.valid_until = self._clock.elapsed() + self.slots.valid_for
         try:
             with requests_for(Purpose.LEASE):
-                async with asyncio.timeout(self._timing.attempt.total_seconds()):
+                async with self._at_once, asyncio.timeout(self._timing.attempt.total_seconds()):
                     await elector.release()
         except (ApiError, TimeoutError) as error:
             _log.warning("slot %d is not released: %s", slot, str(error) or "no response arrived in time")
@@ -369,10 +370,16 @@ class Membership:
     async def _give_up_all(self) -> None:
         """Release each slot when nothing runs in it; meanwhile the leases are renewed."""
         self._ending = True
+        self._begin_to_give_up_all()
+        async with self._stepping:
+            # A step that was under way may have taken more.
+            self._begin_to_give_up_all()
+        await asyncio.gather(*self._leaving.values())
+
+    def _begin_to_give_up_all(self) -> None:
         for slot in self.slots.held:
             if slot not in self._leaving:
                 self._give_up(slot)
-        await asyncio.gather(*self._leaving.values())
 
     async def _quit(self) -> None:
         """Delete the Lease of this process, which holds nothing any more."""

@@ -213,6 +213,7 @@ def member(
     clock: Clock,
     sharding: Sharding = SHARDING,
     chance: Callable[[], float] = lambda: 0.5,
+    *,
     timing: Timing = Timing(),  # noqa: B008 (a frozen value)
 ) -> Membership:
     return Membership(
@@ -367,6 +368,28 @@ def test_a_slot_is_given_up_when_its_work_has_ended() -> None:
                                 pass
                 await asyncio.sleep(5)
                 assert others.held == leaving
+
+    run_in_virtual_time(work())
+
+
+def test_a_replica_that_ends_while_it_takes_slots_gives_them_up() -> None:
+    async def work() -> None:
+        cluster = EmbeddedCluster(now=LoopClock().now)
+
+        class Slow(InterceptingCluster):
+            async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                del request
+                answer = await send()
+                await asyncio.sleep(0.1)
+                return answer
+
+        for tenths in range(12):
+            replica = member(Slow(cluster), f"replica-{tenths}", LoopClock())
+            async with replica.joined() as slots:
+                await asyncio.sleep(tenths / 10)
+            assert not slots.held
+            found = (await cluster.list("coordination.k8s.io/v1", "Lease")).items
+            assert not [each for each in found if each["spec"]["holderIdentity"].startswith("replica")]
 
     run_in_virtual_time(work())
 
