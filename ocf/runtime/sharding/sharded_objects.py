@@ -52,7 +52,7 @@ class ShardedObjects(InterceptingCluster):
         listed = self._listed.get(options.namespace)
         # All pages of a list have the same objects; a watch after it ends if the slots have changed in between.
         if listed is None or not options.continue_token:
-            listed = _Listed(self._slots.selector, self._slots.changed)
+            listed = _Listed(self._slots.selector, self._slots.moved)
         if not (options.field_selector or options.limit == 1):
             self._listed[options.namespace] = listed
         selector = listed.selector

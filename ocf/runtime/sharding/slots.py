@@ -80,6 +80,8 @@ class Slots:
         self._taken = 0
         self.changed = asyncio.Event()
         """Set when the slots in which work may begin have changed, and replaced by a new event then."""
+        self.moved = asyncio.Event()
+        """The same of the slots that are held."""
         self.by_server: dict[str, bool] = {}
         """The kinds that are sharded, each with whether the API server selects the objects."""
 
@@ -115,8 +117,8 @@ class Slots:
 
     @property
     def selector(self) -> ShardSelector:
-        """What selects the objects of the slots in which work may begin."""
-        ranges = HashRange.of_slots(self.accepted, self.sharding.slots)
+        """What selects the objects of the slots that are held: what runs in one that is given up reads its owner."""
+        ranges = HashRange.of_slots(self.held, self.sharding.slots)
         return ShardSelector(f"object.metadata.{self.sharding.by}", ranges)
 
     def slot_of(self, uid: str, namespace: str) -> int:
@@ -192,6 +194,7 @@ class Slots:
             self._held[slot] = _Slot(self._taken)
             self._held[slot].idle.set()
         if slots:
+            self._move()
             self._notify()
 
     def leave(self, *slots: int) -> None:
@@ -221,6 +224,8 @@ class Slots:
             each.lost = True
             for term in each.running:
                 term.reschedule(now)
+        if found:
+            self._move()
         if any(not each.leaving for each in found):
             self._notify()
 
@@ -234,6 +239,10 @@ class Slots:
         else:
             text = "the API server sends all objects of the kind %s, and this process keeps those in its slots: %s"
             _log.info(text, kind, "the feature gate ShardedListAndWatch is off, or the server is older than 1.36")
+
+    def _move(self) -> None:
+        self.moved.set()
+        self.moved = asyncio.Event()
 
     def _notify(self) -> None:
         self.changed.set()

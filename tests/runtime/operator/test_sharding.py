@@ -304,6 +304,28 @@ def test_an_object_that_is_not_selected_any_more_is_released_by_the_replica_of_i
     run(work, by=by)
 
 
+def test_a_reconcile_in_a_slot_that_is_given_up_reads_its_owner() -> None:
+    async def work(fleet: Fleet) -> None:
+        await create(fleet, 4)
+        await fleet.start("one")
+        read: list[str] = []
+
+        async def read_late(owner: Shop, context: ReconcileContext) -> None:
+            await asyncio.sleep(40)
+            live = await context.cluster.get(owner.key)
+            read.append(live["metadata"]["name"])
+
+        fleet.envs["one"].before = read_late
+        await edit_all(fleet, "closed")
+        await asyncio.sleep(1)
+        await fleet.start("two")
+        assert not read
+        await asyncio.sleep(30)
+        assert sorted(read) == [f"shop-{number}" for number in range(4)]
+
+    run(work)
+
+
 def test_a_task_of_the_leader_runs_in_one_replica() -> None:
     async def work(fleet: Fleet) -> None:
         running: list[str] = []
