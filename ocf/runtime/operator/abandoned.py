@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import ListOptions
 from ocf.cluster.cache.serialization import unpack
+from ocf.component.apply.owner_check import latest_object
 from ocf.component.held_objects import release_object
 from ocf.component.model.holds import hold_finalizer, recorded
 from ocf.component.model.ownership import SECOND, finalizers_of, is_ending
@@ -25,6 +26,7 @@ from ocf.objects.owner_references import controller_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ocf.cluster import Cluster
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.objects import Manifest
@@ -40,9 +42,18 @@ class AbandonedObjects:
     """Held objects of one operator that are being deleted, or whose owner is; each is released if that is gone."""
 
     def __init__(
-        self, operator: Operator[Any], cache: CachedCluster, owners: CachedCluster, holds: Callable[[str, str], bool]
+        self,
+        operator: Operator[Any],
+        cache: CachedCluster,
+        owners: CachedCluster,
+        holds: Callable[[str, str], bool],
+        unlisted: Cluster | None = None,
     ) -> None:
-        """Look after the objects of the owners of this process, as `holds` says by uid and namespace."""
+        """Look after the objects of the owners of this process, as `holds` says by uid and namespace.
+
+        Owners that `owners` may not have listed yet, because their slot was just taken, are read from `unlisted`.
+        """
+        self._unlisted = unlisted
         self._holds = holds
         self._operator = operator
         self._cache = cache
@@ -94,10 +105,17 @@ class AbandonedObjects:
         the names of its field managers show the owner, unless they are hashed.
         """
         entry = self._cache.entry(key)
+        if entry is not None and entry.controller is not None and self._unlisted is not None:
+            home = key.namespace if await self._unlisted.is_namespaced(*self._operator.owner_kind) else ""
+            name = ObjectKey(*self._operator.owner_kind, entry.controller.name, home)
+            owner = await latest_object(self._unlisted, name)
+            if owner is not None and owner["metadata"]["uid"] == entry.controller.uid:
+                return lambda _: True
         if entry is None or entry.controller is not None:
             return self._is_needed
         kind, home = self._operator.owner_kind, ListOptions(namespace=self._home(key), metadata_only=True)
-        living = {one["metadata"]["uid"] for one in (await self._owner_cache.list(*kind, home)).items}
+        owners_at = self._unlisted or self._owner_cache
+        living = {one["metadata"]["uid"] for one in (await owners_at.list(*kind, home)).items}
 
         def is_needed(live: Manifest) -> bool:
             owners = self._appliers(live)

@@ -77,7 +77,7 @@ class Controller:
         self._owners: Final = owners
         self._deps = deps
         self._index = ObservationIndex()
-        self._abandoned = AbandonedObjects(operator, cache, owners.cache, owners.holds)
+        self._abandoned = AbandonedObjects(operator, cache, owners.cache, owners.holds, owners.unlisted)
         self._departed = DepartedOwners(cache, owners.cache)
         self._unserved: Final = UnservedKinds(operator, cache, self._enqueue_followers)
         self._runs: dict[ObjectKey, RunningReconcile] = {}

@@ -248,6 +248,11 @@ class Owners:
         self._unselected: dict[ObjectKey, str] = {}
         """The uid of each unselected object that was found; no cache has it."""
 
+    @property
+    def unlisted(self) -> Cluster | None:
+        """Where owners are looked up that the cache may not have listed yet; None if it lists all from the start."""
+        return self._direct if self.slots is not None else None
+
     def holds(self, uid: str, namespace: str) -> bool:
         """Return whether reconciles of an owner may begin in this process."""
         return self.slots is None or self.slots.accepts(uid, namespace)

@@ -15,14 +15,14 @@ from typing import Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation
+from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation, Request, Verb
 from ocf.component import CleanupPending, Component, DeletionOrder, ReconcileContext
 from ocf.component.held_objects import release_object
 from ocf.component.owner_deletion import SKIP_CLEANUP
 from ocf.errors import BuildError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, secret
-from ocf.runtime.operator import ManagerOptions, Operator, abandoned, running
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, Sharding, abandoned, running
 from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 
 from .conftest import NAMESPACE, SECOND, SHOPS, Env, RunTest, Shop, key_of, new_cluster, shop
@@ -296,7 +296,7 @@ def test_it_is_released_if_its_owner_is_gone_for_good(run_test: RunTest, when: s
             await env.cluster.delete(key_of())
             await env.cluster.collect_garbage()
 
-        database = Database()
+        database = Database(pending=100)
         declared = database.declared(owns=[("v1", "Secret")])
         async with env.operating(**declared):
             await env.create(shop())
@@ -437,3 +437,39 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(
         assert all(database.found)
 
     run_in_virtual_time(main())
+
+
+def test_what_is_held_stays_while_the_owners_of_a_slot_that_was_taken_are_listed(run_test: RunTest) -> None:
+    """A list of many owners takes a while, and the cache does not have them before."""
+
+    async def test(env: Env) -> None:
+        database = Database(pending=100)
+        declared = database.declared(owns=[("v1", "Secret")])
+        async with env.operating(**declared):
+            await env.create(shop())
+            await asyncio.sleep(5)
+        await delete(env.cluster, "Background")
+        await env.cluster.delete(LOGIN)
+        lists = 0
+
+        async def delay(request: Request) -> None:
+            nonlocal lists
+            if request.verb is Verb.LIST and request.kind == "Shop":
+                # The first one is before any slot is taken.
+                lists += 1
+                await asyncio.sleep(20 if lists > 1 else 0)
+            elif request.verb is Verb.LIST and request.kind == "Secret":
+                await asyncio.sleep(10)
+            elif request.kind == "Lease":
+                await asyncio.sleep(0.3)
+
+        env.gateway.meddle = delay
+        sharded = {"lease": Lease("shops", NAMESPACE, "one"), "sharding": Sharding(slots=4)}
+        async with env.operating(options=sharded, **declared):
+            await asyncio.sleep(60)
+            assert lists > 1
+            assert HOLD in await hold_of(env)
+            assert database.found
+            assert all(database.found)
+
+    run_test(test)
