@@ -14,6 +14,9 @@ from ocf.cli.options import traceback_option
 
 __all__ = ["envtest_assets"]
 
+# Each program has this line, by which the next run knows that it may replace it.
+_WRITTEN: Final = b"# Written by `ocf envtest-assets`"
+_BEGIN: Final = 200  # bytes
 # With -P, because the suites start it in folders of their own, whose modules Python would import otherwise.
 _SERVER: Final = """#!/bin/sh
 # Written by `ocf envtest-assets`: the embedded API server of ocf in place of kube-apiserver.
@@ -56,6 +59,11 @@ def envtest_assets(*, folder: Path) -> None:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in texts:
+            if _is_foreign(folder / name):
+                raise ConfigError(
+                    f"{folder / name} exists, and this command has not written it; name another folder, or move it away"
+                )
         for name, text in texts.items():
             path = folder / name
             path.unlink(missing_ok=True)
@@ -68,6 +76,14 @@ def envtest_assets(*, folder: Path) -> None:
             f"{error.filename or folder} cannot be written: {error.strerror or error}; {advice}"
         ) from error
     click.echo(folder.absolute())
+
+
+def _is_foreign(path: Path) -> bool:
+    """Return whether a program exists that this command has not written, such as the real one."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return _WRITTEN not in file.read(_BEGIN)
 
 
 def _link_kubectl(link: Path) -> None:

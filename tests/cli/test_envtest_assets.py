@@ -28,6 +28,21 @@ def assets(tmp_path: Path) -> Path:
     return tmp_path / "assets"
 
 
+def test_a_program_that_was_not_written_by_the_command_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "etcd").write_bytes(b"\x7fELF")
+    result = CliRunner().invoke(app, ["envtest-assets", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {tmp_path / 'etcd'} exists, and this command has not written it")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("etcd", b"\x7fELF")]
+
+
+def test_the_programs_of_an_earlier_run_are_replaced(assets: Path) -> None:
+    text = (assets / "etcd").read_text()
+    (assets / "etcd").write_text(text + "# of another version\n")
+    assert CliRunner().invoke(app, ["envtest-assets", str(assets)]).exit_code == 0
+    assert (assets / "etcd").read_text() == text
+
+
 @asynccontextmanager
 async def running(program: Path, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(program, *words, stderr=asyncio.subprocess.PIPE)

@@ -92,7 +92,10 @@ async def serve(flags: Mapping[str, str]) -> None:
     cluster = EmbeddedCluster(authorization=authorization, system_objects=True, collect=False)
     stop = stopped_by_signals()
     tls = tls_files(flags) or True
-    async with serving(cluster, host=_LOOPBACK, port=int(flags.get("secure-port", "6443")), tls=tls):
+    port = flags.get("secure-port", "6443")
+    if not port.isdecimal():
+        raise ConfigError(f"--secure-port must be a number, such as 6443, got {port!r:.60}")
+    async with serving(cluster, host=_LOOPBACK, port=int(port), tls=tls):
         await stop.wait()
 
 
