@@ -106,8 +106,8 @@ class AbandonedObjects:
         """
         entry = self._cache.entry(key)
         if entry is not None and entry.controller is not None and self._unlisted is not None:
-            home = key.namespace if await self._unlisted.is_namespaced(*self._operator.owner_kind) else ""
-            name = ObjectKey(*self._operator.owner_kind, entry.controller.name, home)
+            where = key.namespace if await self._unlisted.is_namespaced(*self._operator.owner_kind) else ""
+            name = ObjectKey(*self._operator.owner_kind, entry.controller.name, where)
             owner = await latest_object(self._unlisted, name)
             if owner is not None and owner["metadata"]["uid"] == entry.controller.uid:
                 return lambda _: True
