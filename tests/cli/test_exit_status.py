@@ -89,6 +89,7 @@ MISSING: Final = {
     "preview of a missing module": "preview gone --owner shop.yaml",
     "diff": "diff exit_status_operator:components --owner gone.yaml",
     "serve": "serve --load gone.yaml",
+    "envtest-assets": "envtest-assets good.yaml/assets",
     "dev": "dev gone.py",
     "run": "run gone.py",
     "manifests": "manifests gone --directory deploy",
