@@ -212,6 +212,9 @@ class Membership:
 
     async def _step(self) -> None:
         """Renew what this process holds, look at the others, and move towards the share."""
+        # Before the list: a request between the list and the takes makes the takeover from a dead replica later.
+        if self._group.holds and not await self._renew_own():
+            return
         began = self._clock.elapsed()
         leases = await self._list()
         group = leases.pop(self._group.key.name, None)
@@ -220,12 +223,8 @@ class Membership:
         due = self._group.unchanged_for >= self._timing.retry_period / 2
         if group is None or not self._group.holds or due:
             await self._renew_together()
-        # The others would leave a share to a process that waits, and that cannot take it.
-        if self._group.holds and not await self._own.attempt():
-            self._problem = (
-                f"{self._own.holder} has the Lease {self._own.key} of this process: identities must be unique"
-            )
-            self._drop_all()
+        # Only now: the others would leave a share to a process that waits, and that cannot take it.
+        if self._group.holds and not self._own.holds and not await self._renew_own():
             return
         if self.slots.extend(min(self._own.valid_until, self._group.valid_until)):
             _log.warning("%s has lost its slots: its leases were not renewed in time", self.slots.identity)
@@ -245,6 +244,14 @@ class Membership:
         if self.slots.valid_for <= _NEVER:
             return
         await self._balance(leases, began)
+
+    async def _renew_own(self) -> bool:
+        """Renew the Lease of this process; return False if another process has it."""
+        if await self._own.attempt():
+            return True
+        self._problem = f"{self._own.holder} has the Lease {self._own.key} of this process: identities must be unique"
+        self._drop_all()
+        return False
 
     async def _renew_together(self) -> None:
         """Renew the lease of all replicas; the first attempt fails if another one does at the same time."""
@@ -278,6 +285,9 @@ class Membership:
         # What is being released may be taken again when that is over.
         wanted = [slot for slot in sorted(free) if target[slot] == me and slot not in self._leaving]
         await self._take({slot: records[slot] for slot in wanted})
+        # The answer to a take or to a release was lost: this process is named, and no other one finds the slot free.
+        named = [slot for slot in free if holders[slot] == me and target[slot] != me and slot not in self._leaving]
+        await self._take({slot: records[slot] for slot in named}, holder="")
         if not self._begun:
             # The other replicas of a first start take these for free; what is missing later was deleted.
             await self._take(dict.fromkeys(range(total), None), holder="")
