@@ -21,6 +21,8 @@ class InformerState:
         unwatched: The error because of which no change is noticed, although the API server serves the kind: the objects
             cannot be listed, or not be watched at all. It is named by its code and reason only, which do not change
             from one attempt to the next; empty if changes are noticed.
+        single_problem: A message about the present error of an object that is watched alone, by its name; empty if
+            there is none. It concerns the owners that read this object, and no others.
     """
 
     api_version: str
@@ -33,3 +35,4 @@ class InformerState:
     problem: str
     missing: bool = False
     unwatched: str = ""
+    single_problem: str = ""

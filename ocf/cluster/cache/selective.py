@@ -146,6 +146,7 @@ class SelectiveInformer:
             problem=next((each.problem for each in bases if each.problem), ""),
             missing=self.missing,
             unwatched=next((each.unwatched for each in bases if each.unwatched), ""),
+            single_problem=next((each.problem for each in states[len(bases) :] if each.problem), ""),
         )
 
     async def ready(self) -> bool:

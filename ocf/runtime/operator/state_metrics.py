@@ -80,7 +80,7 @@ class StateMetrics:
         for state in (state for cache in self._caches or self._waiting for state in cache.informers):
             watched.setdefault((state.api_version, state.kind, state.namespace), []).append(state)
         for labels, states in watched.items():
-            healthy.add_metric(labels, float(not any(state.problem for state in states)))
+            healthy.add_metric(labels, float(not any(one.problem or one.single_problem for one in states)))
             objects.add_metric(labels, sum(state.objects for state in states))
         for controller, count in self._paused.items():
             paused.add_metric((controller,), count())
