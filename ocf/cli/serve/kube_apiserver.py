@@ -82,7 +82,7 @@ def tls_files(flags: Mapping[str, str]) -> TlsFiles | None:
 
 
 async def serve(flags: Mapping[str, str]) -> None:
-    """Serve until the process is told to end."""
+    """Serve until the process receives SIGTERM or SIGINT."""
     from ocf.cli.controllers import stopped_by_signals
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving

@@ -106,7 +106,7 @@ class Elector:
     def observe(self, live: Manifest, began: timedelta) -> None:
         """Take note of a lease that several processes hold together, under one identity, as a list shows it.
 
-        Whoever renews it does so for all: a renewal that was not there when it was last read was sent after that.
+        Each renewal by one process is valid for all: one that the last read did not show was sent after that read.
 
         Args:
             began: When the list was sent, as `elapsed` of the clock.

@@ -85,7 +85,7 @@ async def test_an_object_that_is_not_selected_is_found_and_its_changes_are_seen(
 async def test_an_object_that_is_applied_is_not_hidden_by_the_selection(
     new_env: Callable[..., Env], selection: Selection
 ) -> None:
-    """Whether its label is there, was never there or was removed, and whoever removed it."""
+    """With its label, without it, and after the operator or another client has removed it."""
     env = selecting(new_env, selection)
     await env.sync()
     with pytest.raises(NotFoundError):

@@ -176,7 +176,7 @@ class TestMetrics:
         [
             pytest.param(20, 60, 6, id="longer than a period, as with the built-in controller"),
             pytest.param(55, 60, 6, id="nearly as long as the API server waits"),
-            pytest.param(20, 10, 4, id="longer than the controller is told to wait"),
+            pytest.param(20, 10, 4, id="longer than the timeout of requests"),
         ],
     )
     def test_a_slow_api_scales_if_it_responds_in_time(
