@@ -2,10 +2,13 @@
 
 import argparse
 import gc
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from rich.console import Console
@@ -86,6 +89,8 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     simulation.suite: simulation.small_suite,
 }
 _ROUNDS: Final = 15
+_LONGEST: Final = 900
+"""Seconds that a sample or a count may take; waits for programs have limits of their own, which say what for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -181,29 +186,58 @@ def _is_called(name: str, wanted: str) -> bool:
 def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Figure]:
     """Measure every case in every round, so that a slow second of the machine meets all of them alike."""
     cases = [each for suite in suites for each in suite if isinstance(each, Case)]
-    calls = {case.name: calls_for(case.measure) if judged else 1 for case in cases}
+    calls: dict[str, int] = {}
+    for case in cases:
+        with _limited(case.name):
+            calls[case.name] = calls_for(case.measure) if judged else 1
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
-    for _ in _shown(range(rounds)):
+    for _ in _shown([f"round {each + 1} of {rounds}" for each in range(rounds)], "measuring"):
         for turn in range(max((case.turns for case in cases), default=0) if judged else 1):
             for case in cases:
                 if case.turns > turn:
-                    samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
-    return [
-        counted(each, suite) if isinstance(each, Count) else timed(each, samples, judged=judged)
-        for suite in suites
-        for each in suite
-    ]
+                    with _limited(case.name):
+                        samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
+    figures = {each.name: timed(each, samples, judged=judged) for each in cases}
+    counts = [(each, suite) for suite in suites for each in suite if isinstance(each, Count)]
+    # Programs are started for some of them, which takes minutes.
+    shown = _shown([f"count {each.name}" for each, _ in counts], "counting")
+    for (each, suite), _ in zip(counts, shown, strict=True):
+        with _limited(each.name):
+            figures[each.name] = counted(each, suite)
+    return [figures[each.name] for suite in suites for each in suite]
 
 
-def _shown(rounds: range) -> Iterator[int]:
-    """Show on stderr how far it is: a bar on a screen, one line per round anywhere else."""
+def _shown(steps: Sequence[str], what: str) -> Iterator[str]:
+    """Show on stderr how far it is: a bar on a screen, one line per step anywhere else."""
     console = Console(stderr=True)
     if console.is_terminal:
-        yield from track(rounds, description="measuring", console=console, transient=True)
+        yield from track(steps, description=what, console=console, transient=True)
     else:
-        for each in rounds:
-            console.print(f"round {each + 1} of {len(rounds)}")
+        for each in steps:
+            console.print(each)
             yield each
+
+
+@contextmanager
+def _limited(name: str) -> Iterator[None]:
+    """Raise a TimeoutError, where it waits, if a sample or a count has not ended within `_LONGEST`."""
+
+    def end(_signum: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"{name} has not ended within {_LONGEST} s")
+
+    # Only the main thread is interrupted; nothing else measures, but tests may.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, end)
+    # A caller, such as pytest, may have a limit of its own.
+    left, _ = signal.setitimer(signal.ITIMER_REAL, _LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, left)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Final
 
 from benchmarks.autoscaler import NAMESPACE
 from benchmarks.figures import Count, Suite
-from benchmarks.programs import Program, reaction, resident, running, until
+from benchmarks.programs import Program, reaction, resident, running, until, waiting_for
 from ocf.cluster import Verb
 from ocf.objects import Manifest
 from ocf_server import EmbeddedCluster
@@ -83,7 +83,7 @@ class _Found:
 async def _measured(which: str, size: int, rest: float, resync: float) -> _Found:
     async with served(size) as (cluster, kubeconfig):
         async with running_operator(which, kubeconfig) as operator:
-            await until(lambda: bool(len(cluster.requests)))
+            await until(lambda: bool(len(cluster.requests)), lambda: "the first request")
             began = time.monotonic()
             await created(cluster, size)
             converged = time.monotonic() - began
@@ -112,10 +112,18 @@ async def _looked(which: str, cluster: EmbeddedCluster, operator: Program, size:
     """Wait until a new process has looked at all caches; on a busy machine it may pause before it has."""
     if which == "ocf":
         await operator.seen(size)
-        # Each list is followed by a watch.
-        await until(lambda: len(cluster.requests.of(Verb.LIST)) == len(cluster.requests.of(Verb.WATCH)))
+        await until(lambda: not _unwatched(cluster), lambda: f"the watches of {sorted(_unwatched(cluster))}")
     else:
-        await until(lambda: len(cluster.requests) >= size * OBJECTS)
+        await until(
+            lambda: len(cluster.requests) >= size * OBJECTS,
+            lambda: f"{size * OBJECTS} requests; {len(cluster.requests)} came",
+        )
+
+
+def _unwatched(cluster: EmbeddedCluster) -> set[str]:
+    """Return the kinds that were listed and not watched yet; how often says nothing, because watches are renewed."""
+    listed, watched = ({one.kind for one in cluster.requests.of(verb)} for verb in (Verb.LIST, Verb.WATCH))
+    return listed - watched
 
 
 async def _idle(cluster: EmbeddedCluster, operator: Program, size: int) -> int:
@@ -134,15 +142,20 @@ async def created(cluster: EmbeddedCluster, size: int) -> None:
     def made() -> int:
         return sum(one.changed for one in cluster.requests.of(Verb.CREATE, Verb.APPLY))
 
-    await until(lambda: cluster.requests.changes >= size * OBJECTS and made() >= size * OBJECTS, every=0.1)
+    await until(
+        lambda: cluster.requests.changes >= size * OBJECTS and made() >= size * OBJECTS,
+        lambda: f"{size * OBJECTS} objects; {made()} were made",
+        every=0.1,
+    )
 
 
 async def _rest(cluster: EmbeddedCluster, seconds: float) -> None:
     """Wait until nothing has been asked for a while."""
     asked = -1
-    while asked != len(cluster.requests):
-        asked = len(cluster.requests)
-        await asyncio.sleep(seconds)
+    async with waiting_for(lambda: f"{seconds:g} s without a request; {len(cluster.requests)} came"):
+        while asked != len(cluster.requests):
+            asked = len(cluster.requests)
+            await asyncio.sleep(seconds)
 
 
 @asynccontextmanager

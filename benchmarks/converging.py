@@ -18,7 +18,7 @@ from typing import Final
 
 from benchmarks.caches import OBJECTS, created, running_operator, served
 from benchmarks.figures import Count, Suite
-from benchmarks.programs import cpu_seconds, until
+from benchmarks.programs import cpu_seconds, until, waiting_for
 from ocf.cluster import Subresource, Verb
 from ocf_server import EmbeddedCluster
 
@@ -53,7 +53,11 @@ async def _measure(which: str, size: int) -> _Run:
         began = time.monotonic()
         async with running_operator(which, kubeconfig) as operator:
             await created(cluster, size)
-            await until(lambda: _reported(cluster) >= size, every=0.1)
+            await until(
+                lambda: _reported(cluster) >= size,
+                lambda: f"the status of {size} caches; {_reported(cluster)} have one",
+                every=0.1,
+            )
             last = await _last_request(cluster)
             return _Run(cpu=cpu_seconds(operator), elapsed=last - began, requests=len(cluster.requests))
 
@@ -67,10 +71,11 @@ def _reported(cluster: EmbeddedCluster) -> int:
 async def _last_request(cluster: EmbeddedCluster) -> float:
     """Wait until the operator is at rest, and return the time of its last request."""
     answered, last = len(cluster.requests), time.monotonic()
-    while time.monotonic() - last < _REST:
-        await asyncio.sleep(0.02)
-        if len(cluster.requests) != answered:
-            answered, last = len(cluster.requests), time.monotonic()
+    async with waiting_for(lambda: f"{_REST:g} s without a request; {len(cluster.requests)} came"):
+        while time.monotonic() - last < _REST:
+            await asyncio.sleep(0.02)
+            if len(cluster.requests) != answered:
+                answered, last = len(cluster.requests), time.monotonic()
     return last
 
 

@@ -40,7 +40,7 @@ import yaml
 from benchmarks.autoscaler import NAMESPACE
 from benchmarks.caches import SPEC, write_rendered
 from benchmarks.figures import Count, Suite
-from benchmarks.programs import TIMEOUT, until
+from benchmarks.programs import until, waiting_for
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControlPlane
@@ -223,7 +223,7 @@ class _Server:
     async def quiet(self, pid: int) -> float:
         """Wait until a process has asked nothing and done nothing for a while; return the time of the last request."""
         count, last, since, used = len(self.requests()), time.monotonic(), time.monotonic(), _cpu(pid)
-        async with asyncio.timeout(TIMEOUT):
+        async with waiting_for(lambda: f"{_QUIET:g} s in which process {pid} does nothing; it sent {count} requests"):
             while time.monotonic() - since < _QUIET:
                 await asyncio.sleep(0.1)
                 if len(self.requests()) != count:
@@ -291,7 +291,7 @@ async def _measure(operator: _Operator, size: int, rest: float = _REST) -> _Run:
         await process.wait()
         began, before, work = time.monotonic(), len(server.requests()), await server.cpu()
         process, used = await stack.enter_async_context(_running(operator, server)), 0.0
-        await until(lambda: len(server.requests()) > before, every=0.05)
+        await until(lambda: len(server.requests()) > before, lambda: "a request of the new process", every=0.05)
         await phase(_RESTART, began, before, work)
         await asyncio.sleep(rest)
         resting = (_cpu(process.pid) - used) / rest * _HOUR
@@ -308,10 +308,12 @@ def _owner(key: ObjectKey, operator: _Operator) -> Manifest:
 
 async def _reported(server: _Server, operator: _Operator, size: int) -> None:
     """Wait until all owners have a status."""
-    async with asyncio.timeout(TIMEOUT):
+    reported = 0
+    async with waiting_for(lambda: f"the status of {size} owners; {reported} have one"):
         while True:
             page = await server.cluster.list(*operator.kind, ListOptions(namespace=NAMESPACE))
-            if sum("conditions" in one.get("status", {}) for one in page.items) >= size:
+            reported = sum("conditions" in one.get("status", {}) for one in page.items)
+            if reported >= size:
                 return
             await asyncio.sleep(0.5)
 

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import aiohttp
 
 from benchmarks.figures import Count, Suite
-from benchmarks.programs import TIMEOUT, cpu_seconds, resident, running
+from benchmarks.programs import cpu_seconds, resident, running, waiting_for
 from benchmarks.scaled_workloads import PODS, create_workload
 from ocf.cluster.client import ApiServerCluster
 from ocf.testing.envtest import ControllerName, ControlPlane
@@ -137,7 +137,7 @@ class _Environment:
 
     async def _cost(self, usage: _ReadUsage) -> _Cost:
         """Compare the counters before and after some periods; a scrape costs as much as some syncs, so it is rare."""
-        async with asyncio.timeout(TIMEOUT):
+        async with waiting_for(lambda: f"{_WARM} syncs of {self._size} autoscalers"):
             while (before := await usage()).syncs < _WARM * self._size:  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(_PERIOD.total_seconds())
         await asyncio.sleep(_MEASURED * _PERIOD.total_seconds())

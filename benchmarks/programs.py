@@ -13,10 +13,20 @@ from ocf.cluster import PatchOptions, PatchType, WatchOptions
 from ocf.objects import ObjectKey
 from ocf_server import EmbeddedCluster
 
-__all__ = ["TIMEOUT", "Program", "cpu_seconds", "reaction", "resident", "resident_memory", "running", "until"]
+__all__ = [
+    "TIMEOUT",
+    "Program",
+    "cpu_seconds",
+    "reaction",
+    "resident",
+    "resident_memory",
+    "running",
+    "until",
+    "waiting_for",
+]
 
-TIMEOUT: Final = 600.0
-"""Seconds after which a program has failed."""
+TIMEOUT: Final = 300.0
+"""Seconds after which something that is waited for has failed."""
 
 
 class Program:
@@ -33,11 +43,12 @@ class Program:
         """Wait until it has seen so many owners."""
         assert self.process.stdout is not None
         names: set[bytes] = set()
-        while len(names) < count:
-            line = await self.process.stdout.readline()
-            if not line:
-                raise RuntimeError("the process under measurement has ended")
-            names.add(line)
+        async with waiting_for(lambda: f"the names of {count} owners; the process wrote {len(names)}"):
+            while len(names) < count:
+                line = await self.process.stdout.readline()
+                if not line:
+                    raise RuntimeError("the process under measurement has ended")
+                names.add(line)
 
 
 @asynccontextmanager
@@ -66,9 +77,38 @@ async def running(program: Sequence[str], kubeconfig: Path, variables: Mapping[s
         await process.communicate()
 
 
-async def until(holds: Callable[[], bool], *, every: float = 0.01) -> None:
-    """Wait until a condition holds; check it every `every` seconds."""
-    async with asyncio.timeout(TIMEOUT):
+@asynccontextmanager
+async def waiting_for(what: Callable[[], str]) -> AsyncIterator[None]:
+    """Limit how long a block waits.
+
+    Args:
+        what: Returns what it waits for, and what it has seen of it.
+
+    Raises:
+        TimeoutError: If the block has not ended within `TIMEOUT`.
+    """
+    limit = asyncio.timeout(TIMEOUT)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"waited {TIMEOUT:g} s for {what()}") from error
+
+
+async def until(holds: Callable[[], bool], what: Callable[[], str], *, every: float = 0.01) -> None:
+    """Wait until a condition holds.
+
+    Args:
+        holds: The condition.
+        what: Returns what is waited for, and what was seen of it.
+        every: Seconds between two checks.
+
+    Raises:
+        TimeoutError: If it does not hold within `TIMEOUT`.
+    """
+    async with waiting_for(what):
         while not holds():  # noqa: ASYNC110 (a request log has no callbacks)
             await asyncio.sleep(every)
 
@@ -115,7 +155,7 @@ async def reaction(cluster: EmbeddedCluster, name: str, namespace: str) -> float
         ),
     )
     try:
-        async with asyncio.timeout(TIMEOUT):
+        async with waiting_for(lambda: f"the repair of {key}"):
             async for event in events:
                 if event.object["spec"].get("maxReplicas") == 10:
                     break

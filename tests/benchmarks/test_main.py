@@ -1,5 +1,6 @@
 """Which benchmarks are run, and what a missed limit does."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,27 @@ def _only_these(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missed_limit_is_named_and_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([]) == 1
     assert "limit missed: one.slow\n" in capsys.readouterr().err
+
+
+def test_a_measurement_that_never_ends_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait() -> int:
+        signal.raise_signal(signal.SIGALRM)
+        return 0
+
+    @contextmanager
+    def waiting() -> Iterator[Suite]:
+        yield [Count(name="two.idle", what="", value=wait)]
+
+    monkeypatch.setattr(command, "_SUITES", (waiting,))
+    limit = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(TimeoutError, match=r"two\.idle has not ended within 900 s"):
+        command.main([])
+    assert signal.getsignal(signal.SIGALRM) is limit
+
+
+def test_each_count_is_shown_as_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["-k", "one.writes"])
+    assert "count one.writes\n" in capsys.readouterr().err
 
 
 def test_limits_that_hold_end_well(capsys: pytest.CaptureFixture[str]) -> None:
