@@ -95,4 +95,6 @@ def test_the_machine_is_described_without_naming_it(quick: subprocess.CompletedP
 def test_progress_goes_to_the_other_stream(quick: subprocess.CompletedProcess[str]) -> None:
     """What is printed stays one JSON document, whatever is shown while it is measured."""
     # A row whose program was not built is left out with one line.
-    assert [line for line in quick.stderr.splitlines() if " is left out: " not in line] == ["round 1 of 1"]
+    shown = [line for line in quick.stderr.splitlines() if " is left out: " not in line]
+    counts = [each["name"] for each in json.loads(quick.stdout)["figures"] if each["unit"] == "count"]
+    assert shown == ["round 1 of 1", *(f"count {name}" for name in counts)]
