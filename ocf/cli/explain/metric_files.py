@@ -16,6 +16,8 @@ __all__ = ["MEASUREMENTS", "metric_name", "read_metric"]
 MEASUREMENTS: Final = ("PodMetrics", "MetricValue", "ExternalMetricValue")
 """Kinds of the entries of the metrics APIs."""
 
+_FAILURE: Final = "MetricFailure"
+_API: Final = {"Resource": "resource", "ContainerResource": "resource", "External": "external"}
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
@@ -23,6 +25,16 @@ def read_metric(metric: Metric, entries: Callable[[str], Sequence[Manifest]], po
     """Return the values of a metric."""
     if metric.selector_error:
         return Unavailable("it was not requested")
+    failures = entries(_FAILURE)
+    if failures:
+        # Only a recording has them, and then its format is loaded.
+        from ocf.simulation.recording.metric_totals import failure_of
+
+        failure = failure_of(metric, failures)
+        if failure is not None:
+            return Unavailable(
+                f"unable to fetch metrics from {_API.get(metric.type, 'custom')} metrics API: {failure.message}"
+            )
     if metric.type in {"Resource", "ContainerResource"}:
         usage = [each for each in entries("PodMetrics") if (each.get("metadata") or {}).get("name") in pods]
         return _or_unavailable("resource", lambda: read_resource(usage, metric.name, metric.container))

@@ -19,6 +19,7 @@ from ocf.objects import ObjectKey
 from ocf.objects.selectors import LabelSelector
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.recording import RecordingWriter, reduced
+from ocf.simulation.recording.metric_totals import metric_failure
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -159,6 +160,7 @@ async def read_objects(source: RecordedAutoscaler) -> tuple[list[Manifest], list
             objects += await _items(source.metrics, metric, autoscaler.namespace, selector)
         except ApiError as error:
             failures.append(f"{metric.type} metric {metric.name}: {error.message}")
+            objects.append(metric_failure(metric, error))
     return objects, failures
 
 

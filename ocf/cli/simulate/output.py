@@ -69,7 +69,10 @@ def print_json(runs: Sequence[Reported], gates: Mapping[str, bool]) -> None:
 
 def _run(run: Reported) -> dict[str, Any]:
     result = run.result
+    replay = run.replay
+    compared = {} if replay is None else {"replay": replay.to_json()}
     return {
+        **compared,
         "name": run.name,
         "start": result.start.isoformat(),
         "duration": result.duration,

@@ -20,7 +20,9 @@ from ocf.objects.printable import printable
 from ocf.simulation import Scenario, load_series, read_scenario, simulate
 from ocf.simulation.measures import parse_expression
 from ocf.simulation.measures.expressions import Expression
+from ocf.simulation.recording.format import is_recording
 from ocf.simulation.report import Reported
+from ocf.simulation.scenario.replay import compare_replay
 
 __all__ = ["SimulateRequest", "print_schema", "run"]
 
@@ -57,6 +59,9 @@ def run(request: SimulateRequest) -> bool:
             _simulated(path, name, advance(path.name)) for path, name in zip(paths, distinct_names(paths), strict=True)
         ]
     print_notes(paths)
+    for each in runs:
+        for line in () if each.replay is None else each.replay.lines():
+            echo(f"{each.name}: {line}" if len(runs) > 1 else line, err=True)
     failed = [(gate, each) for gate in gates for each in runs if gate.holds(each.result.measures)]
     _write(request, runs)
     if request.as_json:
@@ -89,7 +94,8 @@ def _simulated(path: Path, name: str | None, progress: Callable[[float], None] |
     scenario = read_scenario(path)
     load = load_series(scenario, path.parent)
     result = simulate(scenario, load, progress=progress)
-    return Reported.of(result, scenario, name=name)
+    replay = compare_replay(path, scenario, result) if is_recording(path) else None
+    return Reported.of(result, scenario, name=name, replay=replay)
 
 
 @contextmanager

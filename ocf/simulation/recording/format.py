@@ -25,8 +25,8 @@ from ocf.simulation.recording.objects import difference, identity
 __all__ = ["Change", "RecordingHeader", "RecordingWriter", "State", "is_recording", "read_states"]
 
 KIND: Final = "Recording"
-FORMAT: Final = 2
-"""The version of the format: 1 has no nodes."""
+FORMAT: Final = 3
+"""The version of the format: 1 has no nodes, and 2 no failures of metrics."""
 # A line holds all objects that changed at an instant: thousands of pods.
 _LONGEST_LINE: Final = 16 * 2**20
 
@@ -73,7 +73,7 @@ class RecordingWriter:
     Example:
         >>> recorder = RecordingWriter("web", "shop")
         >>> print(recorder.header())
-        {"apiVersion":"ocf.dev/v1","kind":"Recording","name":"web","namespace":"shop","format":2}
+        {"apiVersion":"ocf.dev/v1","kind":"Recording","name":"web","namespace":"shop","format":3}
         >>> pod = {"kind": "Pod", "metadata": {"name": "web-0"}}
         >>> print(recorder.line(datetime(2026, 1, 31, tzinfo=UTC), [pod]))
         {"at":"2026-01-31T00:00:00Z","changed":[{"kind":"Pod","metadata":{"name":"web-0"}}]}

@@ -1,7 +1,8 @@
 """Totals of a metric in the states of a recording."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -14,16 +15,19 @@ from ocf.autoscaling.algorithm import (
     read_resource,
 )
 from ocf.autoscaling.algorithm.snapshot import MetricValues
-from ocf.errors import ConfigError
+from ocf.errors import ApiError, ConfigError
 from ocf.objects import Manifest
+from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.recording.format import State, read_states
 
-__all__ = ["autoscaler_of", "metric_total", "metric_values", "total_rows"]
+__all__ = ["FAILURE", "autoscaler_of", "failure_of", "metric_failure", "metric_total", "metric_values", "total_rows"]
 
-_HPA = "HorizontalPodAutoscaler"
+FAILURE: Final = "MetricFailure"
+"""The kind of a metric that could not be read."""
+_HPA: Final = "HorizontalPodAutoscaler"
 _UNREADABLE = (ConfigError, ValueError, OverflowError)
 
 
@@ -33,8 +37,36 @@ def autoscaler_of(state: State) -> Autoscaler | None:
     return Autoscaler.of(found[0]) if found else None
 
 
+def metric_failure(metric: Metric, error: ApiError) -> Manifest:
+    """Return the object that stands for a metric in a recording while it cannot be read.
+
+    Args:
+        metric: The metric.
+        error: Its code and reason are recorded. Its message is not: an adapter may quote the address of its source,
+            with credentials, and recordings are given to others.
+    """
+    answered = f"the metrics API answered with HTTP {error.code} {error.reason}".rstrip()
+    message = answered if error.code else "the metrics API did not answer"
+    return {"apiVersion": "ocf.dev/v1", "kind": FAILURE, "metadata": {"name": _failing(metric)}, "message": message}
+
+
+def failure_of(metric: Metric, failures: Iterable[Manifest]) -> Unavailable | None:
+    """Return why a metric could not be read, by the failures of an instant; None if it could."""
+    name = _failing(metric)
+    found = next((one for one in failures if get_field(one, ("metadata", "name")) == name), None)
+    return None if found is None else Unavailable(str(found.get("message")))
+
+
+def _failing(metric: Metric) -> str:
+    # One request reads the usage of all resources.
+    return "Resource" if metric.type in RESOURCE_METRICS else f"{metric.type}/{metric.name}"
+
+
 def metric_values(state: State, metric: Metric) -> MetricValues:
     """Return the values of a metric in a state."""
+    failure = failure_of(metric, state.of(FAILURE))
+    if failure is not None:
+        return failure
     try:
         if metric.type in RESOURCE_METRICS:
             return read_resource(state.of("PodMetrics"), metric.name, metric.container)

@@ -6,6 +6,7 @@ from ocf.simulation.measures import with_measures
 from ocf.simulation.measures.verdicts import ObjectiveVerdict, verdicts
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.replay import ReplayComparison
 
 __all__ = ["Reported"]
 
@@ -20,6 +21,7 @@ class Reported:
         verdicts: Verdicts on the objectives.
         currency: Currency of prices.
         target_utilization: Share of the capacity of a pod that defines the demand.
+        replay: The run beside the recording that it replays; None for other runs.
     """
 
     name: str
@@ -27,14 +29,23 @@ class Reported:
     verdicts: tuple[ObjectiveVerdict, ...] = ()
     currency: str = ""
     target_utilization: float = 1.0
+    replay: ReplayComparison | None = None
 
     @classmethod
-    def of(cls, result: SimulationResult, scenario: Scenario, *, name: str | None = None) -> "Reported":
+    def of(
+        cls,
+        result: SimulationResult,
+        scenario: Scenario,
+        *,
+        name: str | None = None,
+        replay: ReplayComparison | None = None,
+    ) -> "Reported":
         """Measure a run and compare it with its objectives.
 
         Args:
             result: The run.
             name: Name in the report; None for that of the scenario.
+            replay: The run beside the recording that it replays.
         """
         measured = with_measures(result, scenario)
         return cls(
@@ -43,4 +54,5 @@ class Reported:
             verdicts=verdicts(measured, scenario),
             currency=scenario.objectives.prices.currency,
             target_utilization=scenario.objectives.target_utilization,
+            replay=replay,
         )

@@ -1,8 +1,9 @@
 """A scenario that replays a recording: the HPA, replicas and pods at its start, and the load that was measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +17,11 @@ from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import RecordingLoad
 from ocf.simulation.recording.format import State, read_states
 from ocf.simulation.recording.metric_totals import autoscaler_of, metric_total
+from ocf.simulation.scenario.controller import MetricsPipeline, Outage
 from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 from ocf.simulation.scenario.workload import Delay, Signal, Usage, Workload
 
-__all__ = ["recorded_scenario"]
+__all__ = ["recorded_scenario", "replicas_of"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
 
@@ -45,6 +47,10 @@ class _Seen:
     """Sum over time of the totals, by position of the metric."""
     both: dict[int, float] = field(default_factory=dict)
     """Sum of the totals of the first metric at the instants at which the metric was measured, too."""
+    highest: float = 0.0
+    """The highest mean use of a pod, of the first metric if that is one of resources."""
+    outages: list[tuple[datetime, datetime | None]] = field(default_factory=list)
+    """From when and until when no metric could be read; None for one that lasts."""
     pods: dict[str, tuple[datetime, datetime | None, datetime | None]] = field(default_factory=dict)
     """Creation, start and readiness, by name."""
 
@@ -57,12 +63,25 @@ class _Seen:
         self._add_edit(state)
         for pod in state.of("Pod"):
             self._add_pod(pod)
-        first = metric_total(state, self.metrics[0]) if self.metrics else None
-        for position, metric in enumerate(self.metrics):
-            total = metric_total(state, metric)
+        totals = [metric_total(state, metric) for metric in self.metrics]
+        first = totals[0] if totals else None
+        for position, total in enumerate(totals):
             if total is not None and first is not None:
                 self.totals[position] = self.totals.get(position, 0.0) + total
                 self.both[position] = self.both.get(position, 0.0) + first
+        if first is not None:
+            used = len(state.of("PodMetrics"))
+            self.highest = max(self.highest, first / used if used else 0.0)
+        self._add_outage(state, totals)
+
+    def _add_outage(self, state: State, totals: Sequence[float | None]) -> None:
+        """Note since when no metric can be read; without replicas, the controller reads none."""
+        is_down = all(total is None for total in totals) and replicas_of(state) > 0
+        is_known = bool(self.outages) and self.outages[-1][1] is None
+        if is_down and not is_known:
+            self.outages.append((state.at, None))
+        elif is_known and not is_down:
+            self.outages[-1] = self.outages[-1][0], state.at
 
     def _add_edit(self, state: State) -> None:
         found = state.of(_HPA)
@@ -85,9 +104,8 @@ class _Seen:
             raise InputError([InputProblem(str(self.file), f"the first change must hold the {_HPA}", state.line)])
         (self.hpa,) = state.of(_HPA)[:1]
         self.created = _created(self.hpa)
-        scales = state.of("Scale")
-        if scales:
-            self.replicas = int((scales[0].get("spec") or {}).get("replicas") or 0)
+        if state.of("Scale"):
+            self.replicas = replicas_of(state)
 
     def _add_pod(self, manifest: Manifest) -> None:
         created = (manifest.get("metadata") or {}).get("creationTimestamp")
@@ -109,7 +127,8 @@ def recorded_scenario(path: str | Path) -> Scenario:
     """Return a scenario that replays a recording.
 
     The load is the total of the first metric of the HPA, in the unit of the metric: one core or byte of a resource,
-    or one unit of another metric. A pod is at its capacity where it uses its request, or where it has the target value.
+    or one unit of another metric. A pod is at its capacity where it uses its request, or the most that pods have used
+    if that is more; or where it has the target value. While no metric could be read, the replay has an outage.
     Other metrics follow the load, at their mean ratio to it. Delays of pods are those that were recorded.
 
     A load is only known as far as it was served: in an overload that was recorded, demand may have been higher.
@@ -151,11 +170,24 @@ def recorded_scenario(path: str | Path) -> Scenario:
                 "signals": dict(_signals(seen)),
             }
         ),
+        metrics=MetricsPipeline(outages=tuple(_outages(seen, seen.start, seen.end))),
         hpa_edits=tuple(HpaEdit(at=at - seen.start, spec=spec, recreated=is_new) for at, spec, is_new in seen.edits),
         load=(RecordingLoad(type="Recording", path=file.name),),
         start=seen.start,
         duration=seen.end - seen.start,
     )
+
+
+def _outages(seen: _Seen, start: datetime, end: datetime) -> Iterator[Outage]:
+    for since, until in seen.outages:
+        length = (until or end) - since
+        if length:
+            yield Outage(at=since - start, duration=length)
+
+
+def replicas_of(state: State) -> int:
+    """Return the replicas of the target; 0 without a Scale."""
+    return next((int((scale.get("spec") or {}).get("replicas") or 0) for scale in state.of("Scale")), 0)
 
 
 def _created(manifest: Manifest) -> str | None:
@@ -169,9 +201,13 @@ def _identity(metric: Metric) -> tuple[object, ...]:
 
 
 def _capacity(metric: Metric, seen: _Seen) -> float:
-    """Return the load that one pod serves: its request, or the target value of the metric for one pod."""
+    """Return the load that one pod serves: its request, or the target value of the metric for one pod.
+
+    Pods that were seen to use more than their request serve more: at their request they were not at their capacity.
+    """
     if metric.type in RESOURCE_METRICS and seen.requests.get(metric.name):
-        return seen.requests[metric.name] / 1000
+        # A little more, so that the load which was served does not wait because of the last digit of a sum.
+        return max(seen.requests[metric.name], ceil(seen.highest * 1010)) / 1000
     target = metric.target.average or metric.target.value
     if not target:
         detail = f"no pod has a request for {metric.name}, and its target is a utilization: nothing to replay"

@@ -110,7 +110,7 @@ def test_everything_that_a_sync_reads_is_recorded_once() -> None:
     shop = run(lambda shop: shop.record(60))
     header, first, *others = shop.lines()
 
-    named = {"name": "web", "namespace": "shop", "format": 2}
+    named = {"name": "web", "namespace": "shop", "format": 3}
     assert header == {"apiVersion": "ocf.dev/v1", "kind": "Recording", **named}
     expected = ["ExternalMetricValue", "HorizontalPodAutoscaler", "Pod", "Pod", "PodMetrics", "PodMetrics", "Scale"]
     assert kinds(first) == expected

@@ -69,9 +69,9 @@ def test_a_heartbeat_of_a_node_is_not_a_change() -> None:
 
 def test_a_recording_of_the_first_format_is_read(tmp_path: Path) -> None:
     text = lines(list(instants()))
-    assert '"format":2' in text
+    assert '"format":3' in text
 
-    assert len(list(read_states(write(tmp_path, text.replace(',"format":2', ""))))) == 5
+    assert len(list(read_states(write(tmp_path, text.replace(',"format":3', ""))))) == 5
 
 
 OBJECTS = st.dictionaries(st.integers(0, 5), st.integers(0, 3), max_size=6)
@@ -116,8 +116,8 @@ def test_a_compressed_recording_is_read(tmp_path: Path) -> None:
         pytest.param('{"kind": "Scenario"}\n', "web.jsonl:1: kind: must be 'Recording', got 'Scenario'", id="kind"),
         pytest.param('{"kind": "Recording"}\n', "web.jsonl:1: name: required value", id="no name"),
         pytest.param(
-            '{"kind": "Recording", "name": "web", "format": 3, "nodeGroups": []}\n',
-            "web.jsonl:1: format: must be at most 2, got 3: a newer version of ocf has written it",
+            '{"kind": "Recording", "name": "web", "format": 4, "nodeGroups": []}\n',
+            "web.jsonl:1: format: must be at most 3, got 4: a newer version of ocf has written it",
             id="newer format",
         ),
         pytest.param(

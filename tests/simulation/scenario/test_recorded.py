@@ -10,7 +10,7 @@ import pytest
 from ocf.objects import Manifest
 from ocf.simulation import InputError, load_series, parse_scenario, read_scenario, simulate
 from ocf.simulation.scenario.recorded import recorded_scenario
-from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, write
+from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, usage, write
 
 
 def test_a_recording_is_a_scenario(tmp_path: Path) -> None:
@@ -32,12 +32,26 @@ def test_its_load_is_what_was_used(tmp_path: Path) -> None:
     assert load.end == 60
 
 
-def test_a_pod_is_at_its_capacity_where_it_uses_its_request(tmp_path: Path) -> None:
-    workload = read_scenario(write(tmp_path)).workload
+@pytest.mark.parametrize(
+    ("used", "capacity"),
+    [
+        pytest.param(450, 0.5, id="their request, if they have never used more"),
+        # A hundredth more than the 1.6 cores of two pods.
+        pytest.param(800, 0.808, id="the most that they have used together"),
+    ],
+)
+def test_pods_are_at_their_capacity_where_they_use_their_request_or_the_most(
+    tmp_path: Path, used: int, capacity: float
+) -> None:
+    states = [
+        (at, [each if each["kind"] != "PodMetrics" else usage(n % 2, f"{used}m", at) for n, each in enumerate(found)])
+        for at, found in instants()
+    ]
+    workload = read_scenario(write(tmp_path, lines(states))).workload
 
-    assert workload.capacity == 0.5
+    assert workload.capacity == capacity
     assert workload.requests == {"cpu": 500, "memory": 2**30 * 1000}
-    assert workload.usage["cpu"].busy == 500
+    assert workload.usage["cpu"].busy == capacity * 1000
 
 
 def test_other_metrics_follow_the_load(tmp_path: Path) -> None:
