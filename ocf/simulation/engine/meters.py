@@ -7,6 +7,7 @@ from typing import Final
 from ocf.autoscaling.algorithm import Metric
 from ocf.errors import ConfigError
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
+from ocf.simulation.engine.clock import microseconds
 from ocf.simulation.measures.instant_latency import LatencyModel
 from ocf.simulation.scenario.workload import Signal, SignalSource, Workload
 
@@ -25,6 +26,8 @@ class Meter:
         per_pod: Whether each pod has a sample of its own.
         idle: Value without load, in thousandths.
         slope: What one unit of the source adds, in thousandths.
+        starting: What a pod uses in addition while it starts, in thousandths; less than 0 if that is less than `idle`.
+        starting_time: How long that lasts from the start of the containers, in microseconds; None: until it is ready.
         request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
         latency: The model of the latency, for the source `latency`; otherwise None.
     """
@@ -34,6 +37,8 @@ class Meter:
     per_pod: bool
     idle: float
     slope: float
+    starting: float = 0.0
+    starting_time: int | None = None
     request: int | None = None
     latency: LatencyModel | None = None
 
@@ -42,6 +47,16 @@ class Meter:
         """What decides the values: equal for meters with equal values, whatever their targets are."""
         latency = None if self.latency is None else self.latency.parameters
         return self.source, self.per_pod, self.idle, self.slope, latency
+
+    def starting_share(self, begun: int, ready: int, begin: int, end: int) -> float:
+        """Return the share of a time in which a pod starts.
+
+        Args:
+            begun: The start of its containers, in microseconds; not after `begin`.
+            ready: The instant at which it becomes ready.
+        """
+        until = ready if self.starting_time is None else begun + self.starting_time
+        return (min(until, end) - begin) / (end - begin) if until > begin else 0.0
 
     @property
     def resource(self) -> str:
@@ -88,7 +103,17 @@ def _meter(metric: Metric, workload: Workload) -> Meter:
             )
         # Without a usage, a busy pod uses what it requests.
         idle, busy = (0, request or 0) if usage is None else (usage.idle, usage.busy)
-        return Meter(metric=metric, source=None, per_pod=True, idle=idle, slope=busy - idle, request=request)
+        starting, lasting = (None, None) if usage is None else (usage.starting, usage.starting_time)
+        return Meter(
+            metric=metric,
+            source=None,
+            per_pod=True,
+            idle=idle,
+            slope=busy - idle,
+            starting=0 if starting is None else starting - idle,
+            starting_time=None if lasting is None else microseconds(lasting),
+            request=request,
+        )
     signal = workload.signals.get(metric.name)
     if signal is None:
         raise ConfigError(

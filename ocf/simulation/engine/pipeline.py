@@ -182,7 +182,7 @@ class Pipeline:
         values = tuple([amount(idle + slope * level(begin, now)) for idle, slope, level in self._levels])
         pods, apart, lost = self.pods, _NO_PODS, _NONE
         if pods.unsettled:
-            apart = {pod.name: self._apart(pod, now) for pod in pods.unsettled if pod.started < now}
+            apart = {pod.name: self._apart(pod, now) for pod in pods.unsettled if pod.begun < now}
         if self._dropped:
             # In the order of the pods, so that a seed always loses the same samples.
             names = (*(pod.name for pod in pods.settled), *apart)
@@ -190,10 +190,10 @@ class Pipeline:
         return Scrape(now, values, apart, lost)
 
     def _apart(self, pod: SimulatedPod, now: int) -> tuple[int, ...]:
-        """Return the values of a pod that was not ready all the time; it used nothing but its idle amount before."""
+        """Return the values of a pod that was not ready all the time; before, it used what it needs without load."""
         begin = now - self._window
-        started, ready = max(begin, pod.started), max(begin, pod.ready)
-        share = (now - ready) / (now - started) if ready < now else 0.0
+        begun, ready = max(begin, pod.begun), max(begin, pod.ready)
+        share = (now - ready) / (now - begun) if ready < now else 0.0
         values: list[int] = []
         for meter, gauge in zip(self.meters, self._gauges, strict=True):
             level = 0.0
@@ -201,7 +201,10 @@ class Pipeline:
                 level = self._moment(meter) if ready <= now else 0.0
             elif meter.per_pod and share:
                 level = gauge.mean(ready, now) * share
-            values.append(amount(meter.idle + meter.slope * level))
+            used = meter.idle + meter.slope * level
+            if meter.starting:
+                used += meter.starting * meter.starting_share(pod.begun, pod.ready, begun, now)
+            values.append(amount(used))
         return tuple(values)
 
     def _level(self, meter: Meter, rate: float) -> float:

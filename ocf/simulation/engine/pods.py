@@ -21,13 +21,15 @@ __all__ = ["Pods"]
 
 # Beyond all periods that the HPA counts from the start of a pod.
 _LONG_AGO: Final = timedelta(days=30)
+_PARTS: Final = ("startup", "image_pull", "readiness", "termination", "uid")
 
 
 class _Step(IntEnum):
     START = 0
-    READY = 1
-    WARMER = 2
-    GONE = 3
+    BEGIN = 1
+    READY = 2
+    WARMER = 3
+    GONE = 4
 
 
 class Pods:
@@ -55,6 +57,7 @@ class Pods:
         "_numbers",
         "_scheduler",
         "_serial",
+        "_starting",
         "_warm_up",
         "_warmth",
         "_workload",
@@ -81,12 +84,16 @@ class Pods:
     ) -> None:
         self._workload = workload
         self._warm_up = microseconds(workload.warm_up)
+        # How long a pod uses more than other pods after its containers have started.
+        self._starting = max(
+            (microseconds(each.starting_time) for each in workload.usage.values() if each.starting_time), default=0
+        )
         self._name = name
         self._container = Container(container, dict(workload.requests))
         self._clock = clock
         self._scheduler = scheduler
         # A stream for each purpose, so that another delay does not change the rest.
-        self._delays = {part: Random(f"{seed}/{part}") for part in ("startup", "readiness", "termination", "uid")}  # noqa: S311 (a simulation)
+        self._delays = {part: Random(f"{seed}/{part}") for part in _PARTS}  # noqa: S311 (a simulation)
         self._numbers = self._serial = 0
         self._next: list[tuple[int, int, _Step, SimulatedPod]] = []
         self.due = NEVER
@@ -176,7 +183,7 @@ class Pods:
 
     def fail(self, count: int, now: int) -> None:
         """Let the oldest running pods fail; new ones replace them."""
-        running = [pod for pod in (*self.settled, *self.unsettled) if pod.started <= now]
+        running = [pod for pod in (*self.settled, *self.unsettled) if pod.begun <= now]
         self.lose(sorted(running, key=lambda pod: (pod.created, pod.uid))[:count], now)
 
     def settle(self, sampled: int, window: int) -> None:
@@ -190,12 +197,17 @@ class Pods:
         begin, seen = sampled - window, self._clock.stored(sampled) - window
         rest: list[SimulatedPod] = []
         for pod in self.unsettled:
-            pod.settled = pod.ready <= begin and pod.ready_stored <= seen
+            pod.settled = pod.steady <= begin and pod.ready_stored <= seen
             (self.settled if pod.settled else rest).append(pod)
         self.unsettled = rest
 
     def _take(self, pod: SimulatedPod, step: _Step, now: int) -> None:
         if step is _Step.START:
+            pulling = pod.begun > pod.started
+            pod.seen = seen_pod(pod, self._clock, ready=False, pulling=pulling)
+            self._after(pod.begun if pulling else pod.ready, _Step.BEGIN if pulling else _Step.READY, pod)
+            return
+        if step is _Step.BEGIN:
             pod.seen = seen_pod(pod, self._clock, ready=False)
             self._after(pod.ready, _Step.READY, pod)
             return
@@ -220,8 +232,12 @@ class Pods:
     def _wait(self, pod: SimulatedPod) -> None:
         """Let a pod wait for a node; its delays are drawn now, so that they do not depend on the nodes."""
         workload = self._workload
-        pod.delays = self._delay("startup", workload.startup), self._delay("readiness", workload.readiness)
-        pod.started = pod.ready = pod.ready_stored = NEVER
+        pod.delays = (
+            self._delay("startup", workload.startup),
+            self._delay("image_pull", workload.image_pull),
+            self._delay("readiness", workload.readiness),
+        )
+        pod.started = pod.begun = pod.ready = pod.ready_stored = pod.steady = NEVER
         self.unsettled.append(pod)
         self.waiting[pod.name] = pod
         if self._scheduler is not None:
@@ -229,9 +245,11 @@ class Pods:
 
     def _start(self, pod: SimulatedPod, now: int) -> None:
         """Start a pod that needs no node or has one."""
-        startup, readiness = pod.delays
+        startup, image_pull, readiness = pod.delays
         pod.started = now + startup
-        pod.ready = pod.started + readiness
+        pod.begun = pod.started + image_pull
+        pod.ready = pod.begun + readiness
+        pod.steady = max(pod.ready, pod.begun + self._starting)
         pod.ready_stored = self._clock.stored(pod.ready)
         self._after(pod.started, _Step.START, pod)
 

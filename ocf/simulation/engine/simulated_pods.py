@@ -26,15 +26,19 @@ class SimulatedPod:
 
     Attributes:
         node: The node that it is on; None for a pod that waits for one, and where no nodes are simulated.
-        delays: From its binding to the start of its containers, and from there until it is ready.
-        started: The start of its containers; `NEVER` while it waits for a node.
+        delays: From its binding until the kubelet takes it, from there to the start of its containers, and from there
+            until it is ready.
+        started: `status.startTime`, at which the kubelet takes it; `NEVER` while it waits for a node.
+        begun: The start of its containers, after their images were pulled; `NEVER` while it waits for a node.
         ready: The instant at which it becomes ready; `NEVER` while it waits for a node.
+        steady: The instant from which it uses what other ready pods use; `NEVER` while it waits for a node.
         created_stored: Its creation as the API server stores it, in full seconds.
         uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
         warmth: Its share of the full capacity, in parts of `FULLY_WARM`.
     """
 
     __slots__ = (
+        "begun",
         "created",
         "created_stored",
         "delays",
@@ -46,6 +50,7 @@ class SimulatedPod:
         "seen",
         "settled",
         "started",
+        "steady",
         "uid",
         "warmth",
     )
@@ -56,22 +61,23 @@ class SimulatedPod:
         self.ready_stored = clock.stored(ready)
         self.name = seen.name
         self.created = created
-        self.started = started
-        self.ready = ready
+        self.started = self.begun = started
+        self.ready = self.steady = ready
         self.uid = uid
         self.node: PodHost | None = None
-        self.delays: tuple[int, int] = (0, 0)
+        self.delays: tuple[int, int, int] = (0, 0, 0)
         self.deleted = False
         self.settled = False
         self.warmth = 0
 
 
-def seen_pod(pod: SimulatedPod, clock: Clock, *, ready: bool) -> Pod:
+def seen_pod(pod: SimulatedPod, clock: Clock, *, ready: bool, pulling: bool = False) -> Pod:
     """Return a pod that has started as the autoscaler sees it, with the times that the API server stores."""
     since = clock.at(clock.stored(pod.ready if ready else pod.started))
     condition = Readiness("True" if ready else "False", since)
     started = clock.at(clock.stored(pod.started))
-    return Pod(name=pod.name, started=started, ready=condition, containers=pod.seen.containers)
+    phase = "Pending" if pulling else "Running"
+    return Pod(name=pod.name, phase=phase, started=started, ready=condition, containers=pod.seen.containers)
 
 
 def warm_up(pod: SimulatedPod, length: int) -> Iterator[tuple[int, int]]:
@@ -99,4 +105,4 @@ def deletion_rank(pod: SimulatedPod, now: int, together: Mapping[str, int]) -> t
     ready = pod.warmth > 0
     age = now - (pod.ready_stored if ready else pod.created_stored)
     is_bound, rank = (False, 0) if pod.node is None else (True, -together[pod.node.name])
-    return is_bound, pod.started <= now, ready, rank, (age * _NANOSECONDS).bit_length(), pod.uid
+    return is_bound, pod.begun <= now, ready, rank, (age * _NANOSECONDS).bit_length(), pod.uid

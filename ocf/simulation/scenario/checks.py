@@ -73,6 +73,9 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
         if usage.busy < usage.idle:
             detail = f"must be at least the usage without load, {usage.idle}m, got {usage.busy}m"
             yield ScenarioProblem(("workload", "usage", name, "busy"), detail)
+        if usage.starting is None and usage.starting_time is not None:
+            detail = "required value: there is a `startingTime`; add what a pod uses while it starts, such as `2`"
+            yield ScenarioProblem(("workload", "usage", name, "starting"), detail)
     yield from _impossible_objectives(scenario, autoscaler)
     if scenario.duration is not None:
         yield from _after_the_end(scenario, scenario.duration)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ocf.simulation.fields import Milli, Model, Period, Positive, Rate
+from ocf.simulation.fields import Milli, Model, Period, Positive, PositivePeriod, Rate
 
 __all__ = ["Delay", "PodFailure", "Queue", "Signal", "SignalSource", "Usage", "Workload"]
 
@@ -29,10 +29,16 @@ class Usage(Model):
     Args:
         idle: Usage without load, in thousandths.
         busy: Usage at the full capacity of the pod, in thousandths; usage grows linearly between the two.
+        starting: Usage in place of `idle` while the pod starts, in thousandths, as of a JVM that loads and compiles
+            classes; None: `idle`. What its load uses is added.
+        starting_time: How long that lasts from the start of the containers, whether the pod is ready or not; None:
+            until it is ready.
     """
 
     idle: Milli = 0
     busy: Milli
+    starting: Milli | None = None
+    starting_time: PositivePeriod | None = None
 
 
 class SignalSource(StrEnum):
@@ -93,8 +99,9 @@ class Workload(Model):
         requests: Requests of one pod by resource, in thousandths.
         usage: Usage of one pod by resource; a resource that is missing here is used up to its request.
         signals: Values of the metrics of types Pods, Object and External by name of the metric.
-        startup: From the creation of a pod to the start of its containers (`status.startTime`).
-        readiness: From the start to the condition Ready.
+        startup: From the creation of a pod until the kubelet takes it (`status.startTime`).
+        image_pull: From then to the start of its containers, as while their images are pulled.
+        readiness: From the start of the containers to the condition Ready.
         warm_up: From Ready to full capacity, which grows linearly from none.
         termination: From the deletion of a pod, after which it serves nothing, until it is gone.
         queue: The queue in front of the pods.
@@ -108,6 +115,7 @@ class Workload(Model):
     usage: dict[str, Usage] = Field(default_factory=dict)
     signals: dict[str, Signal] = Field(default_factory=dict)
     startup: Delay = Delay(mean=timedelta(seconds=2))
+    image_pull: Delay = Delay(mean=timedelta())
     readiness: Delay = Delay(mean=timedelta(seconds=8))
     warm_up: Period = timedelta()
     termination: Delay = Delay(mean=timedelta(seconds=5))

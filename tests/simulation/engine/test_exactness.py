@@ -67,6 +67,9 @@ rules = st.fixed_dictionaries(
 )
 behaviors = st.none() | st.fixed_dictionaries({}, optional={"scaleUp": rules, "scaleDown": rules})
 delays = st.builds(lambda mean, spread: {"mean": f"{mean}s", "spread": f"{spread}ms"}, seconds, st.integers(0, 20_000))
+starting: st.SearchStrategy[dict[str, str]] = st.just({}) | st.fixed_dictionaries(
+    {"starting": st.sampled_from(["900m", "3m", "2"])}, optional={"starting_time": st.sampled_from(["1s", "50s", "4m"])}
+)
 loads = st.lists(st.tuples(st.integers(1, 60_000), st.floats(0, 200, allow_subnormal=False)), min_size=1, max_size=12)
 
 
@@ -89,7 +92,10 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     workload = {
         "replicas": draw(st.none() | st.integers(0, 35)),
         "requests": {"cpu": "500m", "memory": "64Mi"},
-        "usage": {"memory": {"idle": "20Mi", "busy": "90Mi"}, "cpu": {"idle": "7m", "busy": "600m"}},
+        "usage": {
+            "memory": {"idle": "20Mi", "busy": "90Mi"},
+            "cpu": {"idle": "7m", "busy": "600m", **draw(starting)},
+        },
         "signals": {
             "signal": {
                 "source": draw(st.sampled_from(["load", "served", "queue", "latency"])),
@@ -97,6 +103,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             }
         },
         "startup": draw(delays),
+        "image_pull": draw(st.just({"mean": "0s"}) | delays),
         "readiness": draw(delays),
         "termination": draw(delays),
         "warm_up": f"{draw(seconds)}s",

@@ -39,6 +39,41 @@ def test_a_new_pod_serves_when_it_is_ready() -> None:
     assert seen == [(3, 1, 10, "False"), (10, 2, 20, "True")]
 
 
+def test_the_start_time_is_before_the_pull_of_the_image() -> None:
+    """The kubelet sets it when it takes the pod, whose phase is Pending until its containers start."""
+    pods = pods_of(1, startup={"mean": "3s"}, image_pull={"mean": "60s"}, readiness={"mean": "7s"})
+    pods.scale(2, 0)
+    seen = []
+    while pods.due <= 2 * MINUTE:
+        now = pods.due
+        pods.advance(now)
+        [pod] = pods.unsettled
+        assert pod.seen.started == datetime(2026, 1, 1, 0, 0, 3, tzinfo=UTC)
+        seen.append((now // SECOND, pod.seen.phase, pod.seen.ready and pod.seen.ready.status))
+    assert seen == [(3, "Pending", "False"), (63, "Running", "False"), (70, "Running", "True")]
+
+
+def test_a_pod_that_pulls_its_image_is_deleted_before_one_that_runs() -> None:
+    pods = pods_of(1, startup={"mean": "0s"}, image_pull={"mean": "60s"}, readiness={"mean": "60s"})
+    pods.scale(2, 0)
+    pods.advance(MINUTE)
+    pods.scale(3, MINUTE)
+    pods.advance(MINUTE)
+    pods.scale(2, MINUTE + SECOND)
+    assert names(pods) == {"web-0", "web-1"}
+
+
+def test_a_pod_is_settled_after_its_start_is_over() -> None:
+    usage = {"cpu": {"busy": "1", "starting": "2", "starting_time": "30s"}}
+    pods = pods_of(1, startup={"mean": "0s"}, readiness={"mean": "10s"}, usage=usage)
+    pods.scale(2, 0)
+    pods.advance(10 * SECOND)
+    pods.settle(44 * SECOND, 15 * SECOND)
+    assert len(pods.settled) == 1
+    pods.settle(45 * SECOND, 15 * SECOND)
+    assert len(pods.settled) == 2
+
+
 def test_a_pod_warms_up_along_a_straight_line() -> None:
     """Ten steps add up to half of the full capacity during the warm-up."""
     pods = pods_of(0, startup={"mean": "0s"}, readiness={"mean": "0s"}, warm_up="100s")

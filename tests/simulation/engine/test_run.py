@@ -81,6 +81,35 @@ def test_the_queue_is_a_signal() -> None:
     assert scaled(hpa_of(metric), (0, 20), workload=workload, duration="1m") == [(15, 2)]
 
 
+@pytest.mark.parametrize(
+    ("starting", "share"),
+    [
+        pytest.param({}, 0.0, id="no start"),
+        pytest.param({"starting": "3"}, 2 / 11, id="until it is ready"),
+        pytest.param({"starting": "3", "starting_time": "1s"}, 1 / 11, id="before it is ready"),
+        pytest.param({"starting": "3", "starting_time": "8s"}, 8 / 11, id="after it is ready"),
+        pytest.param({"starting": "3", "starting_time": "1m"}, 1.0, id="longer than the window"),
+        pytest.param({"starting": "0", "starting_time": "8s"}, -4 / 11, id="less than without load"),
+    ],
+)
+def test_a_pod_that_starts_uses_more_without_load(starting: dict[str, str], share: float) -> None:
+    """A pod fails at 60 s. The containers of the new one start at 64 s, it is ready at 66 s, and measured at 75 s."""
+    target = {"type": "AverageValue", "averageValue": "1"}
+    metric = {"type": "Resource", "resource": {"name": "memory", "target": target}}
+    workload = {
+        "replicas": 5,
+        "usage": {"memory": {"idle": "1", "busy": "1", **starting}},
+        "startup": {"mean": "1s"},
+        "image_pull": {"mean": "3s"},
+        "readiness": {"mean": "2s"},
+        "failures": [{"at": "60s"}],
+    }
+    scenario = scenario_of(hpa_of(metric, minReplicas=5, maxReplicas=5), workload=workload, duration="76s")
+    last = rows_of(run(scenario, (0, 0)))[-1]
+    assert last["time"] == 75
+    assert last["utilization"] == pytest.approx(1 + 2 * share / 5, abs=0.001)
+
+
 def test_samples_are_read_after_their_delay() -> None:
     delayed = scaled(hpa_of(), (0, 20), (60, 40), workload={"replicas": 4, **INSTANT}, metrics={"delay": "20s"})
     assert delayed[0] == (105, 8)

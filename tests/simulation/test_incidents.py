@@ -1,0 +1,143 @@
+"""Public incidents: what was observed appears in a scenario, and the setting that people found to help helps.
+
+The sizes of clusters and loads are not in the reports, so the scenarios have their own. Each also runs without the part
+of the model that it needs, which shows nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from ocf.objects import Manifest
+from ocf.simulation.result import SimulationResult
+from ocf.testing import simulate_autoscaler
+from tests.docs.test_words import rows
+
+Parts = Mapping[str, Any]
+"""Fields of a scenario; `workload` and `hpa` are merged into those of the incident."""
+
+
+def utilization(name: str, target: int) -> Manifest:
+    wanted = {"type": "Utilization", "averageUtilization": target}
+    return {"type": "Resource", "resource": {"name": name, "target": wanted}}
+
+
+def most_replicas(result: SimulationResult) -> float:
+    return max(result.columns.replicas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """A public incident.
+
+    Args:
+        name: What happened.
+        source: The address of the report.
+        parts: The scenario.
+        without: The parts that leave out what the model needs for it.
+        helped: The parts that people found to help.
+        figure: The figure in which it shows.
+        observed: The figure in the incident.
+        calm: The figure with the parts that help, and without the part of the model.
+    """
+
+    name: str
+    source: str
+    parts: Parts
+    without: Parts
+    helped: Parts
+    figure: Callable[[SimulationResult], float] = most_replicas
+    observed: float
+    calm: float
+
+
+STEP: Final = [{"type": "Steady", "rate": 40}, {"type": "Spike", "at": "5m", "peak": 20, "hold": "30m"}]
+"""A load of two pods at their capacity, and then of three."""
+JVM: Final = {
+    "capacity": 20,
+    "replicas": 3,
+    "requests": {"cpu": "500m"},
+    "usage": {"cpu": {"idle": "20m", "busy": "500m", "starting": "2", "startingTime": "90s"}},
+    "readiness": {"mean": "15s"},
+}
+PLAIN_USAGE: Final = {"cpu": {"idle": "20m", "busy": "500m"}}
+PULLED: Final = {
+    **JVM,
+    "usage": {"cpu": {**PLAIN_USAGE["cpu"], "starting": "2"}},
+    "imagePull": {"mean": "6m"},
+    "readiness": {"mean": "90s"},
+}
+
+INCIDENTS: Final = (
+    Incident(
+        name="a scale-up causes the next one, because pods that are ready still use the CPU of their start",
+        source="https://github.com/kubernetes/kubernetes/issues/28692",
+        parts={"workload": JVM, "load": STEP},
+        without={"workload": {"usage": PLAIN_USAGE}},
+        # A readiness probe that succeeds after the start is over, as kubernetes/website#50558 advises.
+        helped={"workload": {"readiness": {"mean": "100s"}}},
+        observed=20,
+        calm=4,
+    ),
+    Incident(
+        name="the CPU of the start counts, because the initialization period does not cover the start",
+        source="https://github.com/kubernetes/website/issues/12657",
+        parts={
+            "workload": {**JVM, "usage": PULLED["usage"], "readiness": {"mean": "90s"}},
+            "load": STEP,
+            "metrics": {"window": "60s"},
+            "controller": {"cpuInitializationPeriod": "30s"},
+        },
+        without={"workload": {"usage": PLAIN_USAGE}},
+        helped={"controller": {"cpuInitializationPeriod": "5m"}},
+        observed=20,
+        calm=4,
+    ),
+    Incident(
+        name="the initialization period is over when the container begins, because it counts from the start time",
+        source="https://github.com/kubernetes/website/issues/12657",
+        parts={"workload": PULLED, "load": STEP, "metrics": {"window": "60s"}},
+        without={"workload": {"imagePull": {"mean": "0s"}}},
+        helped={"controller": {"cpuInitializationPeriod": "10m"}},
+        observed=20,
+        calm=4,
+    ),
+)
+
+
+def simulated(incident: Incident, changes: Parts) -> SimulationResult:
+    """Simulate an incident with some parts changed."""
+    parts = {**incident.parts, **changes}
+    hpa = {**incident.parts.get("hpa", {}), **changes.get("hpa", {})}
+    manifest: Manifest = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 2,
+            "maxReplicas": 20,
+            "metrics": [utilization("cpu", 80)],
+            **hpa,
+        },
+    }
+    workload = {**incident.parts["workload"], **changes.get("workload", {})}
+    settings = {name: parts[name] for name in ("metrics", "controller") if name in parts}
+    return simulate_autoscaler(manifest, workload=workload, load=parts["load"], duration="40m", **settings)
+
+
+@pytest.mark.parametrize("incident", [pytest.param(each, id=each.name) for each in INCIDENTS])
+def test_what_was_observed_appears_and_what_helped_helps(incident: Incident) -> None:
+    observed, helped, without = (
+        incident.figure(simulated(incident, changes)) for changes in ({}, incident.helped, incident.without)
+    )
+
+    assert (observed, helped, without) == (incident.observed, incident.calm, incident.calm)
+
+
+def test_the_page_lists_the_incidents() -> None:
+    listed = [(name, source) for name, _, source in rows("docs/autoscaling/simulation-model.md", "incident")]
+
+    assert listed == [(each.name, f"<{each.source}>") for each in INCIDENTS]
