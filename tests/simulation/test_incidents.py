@@ -28,6 +28,10 @@ def most_replicas(result: SimulationResult) -> float:
     return max(result.columns.replicas)
 
 
+def last_replicas(result: SimulationResult) -> float:
+    return result.columns.replicas[-1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """A public incident.
@@ -70,6 +74,14 @@ PULLED: Final = {
     "readiness": {"mean": "90s"},
 }
 
+HEAP: Final = {
+    "capacity": 20,
+    "replicas": 2,
+    "requests": {"memory": "512Mi"},
+    "usage": {"memory": {"idle": "100Mi", "busy": "500Mi", "releaseAfter": "24h"}},
+}
+QUICK_HEAP: Final = {"memory": {"idle": "100Mi", "busy": "500Mi"}}
+
 INCIDENTS: Final = (
     Incident(
         name="a scale-up causes the next one, because pods that are ready still use the CPU of their start",
@@ -103,6 +115,21 @@ INCIDENTS: Final = (
         helped={"controller": {"cpuInitializationPeriod": "10m"}},
         observed=20,
         calm=4,
+    ),
+    Incident(
+        name="an HPA on memory never scales down, because the heap keeps what the load has needed",
+        source="https://github.com/cloudfoundry/app-autoscaler/issues/745",
+        parts={
+            "hpa": {"metrics": [utilization("memory", 70)]},
+            "workload": HEAP,
+            "load": [{"type": "Steady", "rate": 20}, {"type": "Spike", "at": "5m", "peak": 80, "hold": "5m"}],
+        },
+        without={"workload": {"usage": QUICK_HEAP}},
+        # A garbage collector that gives memory back.
+        helped={"workload": {"usage": {"memory": {**QUICK_HEAP["memory"], "releaseAfter": "5m"}}}},
+        figure=last_replicas,
+        observed=17,
+        calm=2,
     ),
 )
 

@@ -1,10 +1,14 @@
-"""Averages of a quantity over a window of time."""
+"""Averages and highest values of a quantity over a window of time."""
 
+from bisect import bisect_right
 from collections import deque
+from operator import itemgetter
 
 from ocf.simulation.engine.clock import NEVER
 
-__all__ = ["Gauge"]
+__all__ = ["Gauge", "Peak"]
+
+_END = itemgetter(0)
 
 
 class Gauge:
@@ -84,3 +88,48 @@ class Gauge:
             total += value * (right - since)
             right = since
         return total / (end - begin)
+
+
+class Peak:
+    """A quantity that is constant between two changes, and its highest values over the recent past.
+
+    Args:
+        value: The value at the start and at all times before.
+        kept: The longest time back from now that is asked for, in microseconds.
+
+    Example:
+        >>> peak = Peak(1.0, kept=60)
+        >>> peak.set(10, 3.0)
+        >>> peak.set(20, 2.0)
+        >>> peak.highest(15), peak.highest(20)
+        (3.0, 2.0)
+    """
+
+    __slots__ = ("_falls", "_kept", "value")
+
+    def __init__(self, value: float, *, kept: int) -> None:
+        self.value = value
+        self._kept = kept
+        # The end of each value that is higher than all later ones, and the value.
+        self._falls: list[tuple[int, float]] = []
+
+    def set(self, now: int, value: float) -> None:
+        """Change the value.
+
+        Args:
+            now: The instant, in microseconds; not before the last change.
+        """
+        falls, before = self._falls, self.value
+        self.value = value
+        if value < before:
+            del falls[: bisect_right(falls, now - self._kept, key=_END)]
+            falls.append((now, before))
+        else:
+            while falls and falls[-1][1] <= value:
+                falls.pop()
+
+    def highest(self, begin: int) -> float:
+        """Return the highest value since an instant, in microseconds."""
+        falls = self._falls
+        first = bisect_right(falls, begin, key=_END)
+        return falls[first][1] if first < len(falls) else self.value

@@ -28,6 +28,7 @@ class Meter:
         slope: What one unit of the source adds, in thousandths.
         starting: What a pod uses in addition while it starts, in thousandths; less than 0 if that is less than `idle`.
         starting_time: How long that lasts from the start of the containers, in microseconds; None: until it is ready.
+        kept: How long a pod keeps what its load needed, in microseconds.
         request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
         latency: The model of the latency, for the source `latency`; otherwise None.
     """
@@ -39,6 +40,7 @@ class Meter:
     slope: float
     starting: float = 0.0
     starting_time: int | None = None
+    kept: int = 0
     request: int | None = None
     latency: LatencyModel | None = None
 
@@ -103,15 +105,17 @@ def _meter(metric: Metric, workload: Workload) -> Meter:
             )
         # Without a usage, a busy pod uses what it requests.
         idle, busy = (0, request or 0) if usage is None else (usage.idle, usage.busy)
-        starting, lasting = (None, None) if usage is None else (usage.starting, usage.starting_time)
+        if usage is None:
+            return Meter(metric=metric, source=None, per_pod=True, idle=idle, slope=busy, request=request)
         return Meter(
             metric=metric,
             source=None,
             per_pod=True,
             idle=idle,
             slope=busy - idle,
-            starting=0 if starting is None else starting - idle,
-            starting_time=None if lasting is None else microseconds(lasting),
+            starting=0 if usage.starting is None else usage.starting - idle,
+            starting_time=None if usage.starting_time is None else microseconds(usage.starting_time),
+            kept=microseconds(usage.release_after),
             request=request,
         )
     signal = workload.signals.get(metric.name)

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Sample
-from ocf.simulation.engine.averages import Gauge
+from ocf.simulation.engine.averages import Gauge, Peak
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
 from ocf.simulation.engine.meters import Meter, amount
 from ocf.simulation.engine.pods import Pods
@@ -60,6 +60,7 @@ class Pipeline:
         "_delay",
         "_dropped",
         "_gauges",
+        "_kept",
         "_levels",
         "_next",
         "_observed",
@@ -101,9 +102,11 @@ class Pipeline:
         self._outages = tuple(
             (microseconds(each.at), microseconds(each.at + each.duration)) for each in settings.outages
         )
-        self._gauges: tuple[Gauge, ...] = ()
+        self._gauges: tuple[Gauge | Peak, ...] = ()
         self._levels: tuple[tuple[float, float, _Level], ...] = ()
-        self._observed: tuple[tuple[Meter, Gauge], ...] = ()
+        self._observed: tuple[tuple[Meter, Gauge | Peak], ...] = ()
+        # How far back a sample depends on the load.
+        self._kept = max((self._window, *(each.kept for each in meters)))
         self._waiting: deque[Scrape] = deque()
         self._next = self.due = 0
         self._rate = 0.0
@@ -111,7 +114,11 @@ class Pipeline:
     def start(self, rate: float) -> None:
         """Begin with the samples of a workload that served the same load long before the start."""
         self._rate = rate
-        self._gauges = tuple(Gauge(self._level(meter, rate)) for meter in self.meters)
+        levels = (self._level(meter, rate) for meter in self.meters)
+        self._gauges = tuple(
+            Peak(level, kept=meter.kept) if meter.kept else Gauge(level)
+            for meter, level in zip(self.meters, levels, strict=True)
+        )
         pairs = tuple(zip(self.meters, self._gauges, strict=True))
         self._observed = tuple(each for each in pairs if each[0].source not in _AT_ONCE)
         self._levels = tuple((meter.idle, meter.slope, self._reader(meter, gauge)) for meter, gauge in pairs)
@@ -138,7 +145,7 @@ class Pipeline:
         while waiting and waiting[0].at + self._delay <= now:
             self.scrape = waiting.popleft()
             if self.pods.unsettled:
-                self.pods.settle(self.scrape.at, self._window)
+                self.pods.settle(self.scrape.at, self._window, kept=self._kept)
         self.due = min(self._next, waiting[0].at + self._delay) if waiting else self._next
 
     def resume(
@@ -154,7 +161,13 @@ class Pipeline:
         self.scrape = self._waiting.popleft()
         self.due = min(self._next, self._waiting[0].at + self._delay) if self._waiting else self._next
         for meter, gauge in self._observed:
+            assert isinstance(gauge, Gauge)  # noqa: S101 (there are no stretches where usage is kept)
             restore(gauge, meter)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether usage is kept when the load has fallen, so that it does not follow from the present load."""
+        return any(meter.kept for meter in self.meters)
 
     def available_until(self, now: int) -> int:
         """Return the instant until which samples are neither lost nor in an outage; now, if they already are."""
@@ -199,6 +212,8 @@ class Pipeline:
             level = 0.0
             if meter.per_pod and meter.source in _AT_ONCE:
                 level = self._moment(meter) if ready <= now else 0.0
+            elif isinstance(gauge, Peak):
+                level = gauge.highest(max(now - meter.kept, pod.ready)) if pod.ready <= now else 0.0
             elif meter.per_pod and share:
                 level = gauge.mean(ready, now) * share
             used = meter.idle + meter.slope * level
@@ -218,8 +233,10 @@ class Pipeline:
             return level
         return level / self.pods.ready if self.pods.ready else 0.0
 
-    def _reader(self, meter: Meter, gauge: Gauge) -> _Level:
+    def _reader(self, meter: Meter, gauge: Gauge | Peak) -> _Level:
         """Return the function that measures."""
+        if isinstance(gauge, Peak):
+            return lambda _begin, end: gauge.highest(end - meter.kept)
         if meter.source not in _AT_ONCE:
             return gauge.window
         return lambda _begin, _end: self._moment(meter)

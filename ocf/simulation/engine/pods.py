@@ -186,15 +186,16 @@ class Pods:
         running = [pod for pod in (*self.settled, *self.unsettled) if pod.begun <= now]
         self.lose(sorted(running, key=lambda pod: (pod.created, pod.uid))[:count], now)
 
-    def settle(self, sampled: int, window: int) -> None:
+    def settle(self, sampled: int, window: int, *, kept: int = 0) -> None:
         """Regard the pods as settled that were ready when the window of the samples began.
 
         Args:
             sampled: The end of the window, in microseconds since the start.
             window: Its length in microseconds.
+            kept: How long pods keep what their load needed, in microseconds: until then, older ones may use more.
         """
         # The autoscaler compares the times that the API server stores.
-        begin, seen = sampled - window, self._clock.stored(sampled) - window
+        begin, seen = sampled - max(window, kept), self._clock.stored(sampled) - window
         rest: list[SimulatedPod] = []
         for pod in self.unsettled:
             pod.settled = pod.steady <= begin and pod.ready_stored <= seen

@@ -96,8 +96,8 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes, too much happens that is not in the load.
-        if self._nodes is None and not full:
+        # With nodes, too much happens that is not in the load; and kept usage follows from earlier load, too.
+        if self._nodes is None and not full and not self._pipeline.is_kept:
             self._stretches = Stretches(
                 shared,
                 pipeline=self._pipeline,

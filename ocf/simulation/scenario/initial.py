@@ -121,8 +121,16 @@ def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
         assumed = "" if name in known or not known else "  # an assumption: the target has none"
         yield f"    {name}: {_amount(known[name]) if name in known else _UNKNOWN.get(name, '1')}{assumed}"
     yield "  # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request."
-    yield "  # usage:"
-    yield "  #   cpu: {idle: 50m, busy: 500m}"
+    if "memory" not in names:
+        yield "  # usage:"
+        yield "  #   cpu: {idle: 50m, busy: 500m}"
+        return
+    request = known.get("memory") or Quantity.parse(_UNKNOWN["memory"]).milli
+    yield "  usage:"
+    yield "    # cpu: {idle: 50m, busy: 500m}"
+    yield "    # An assumption: half of the memory is used without load, and what load needed is not given back, as by"
+    yield "    # many garbage collectors and caches. Measure it, and write after how long it is given back."
+    yield f"    memory: {{idle: {_amount(request // 2)}, busy: {_amount(request)}, releaseAfter: 24h}}"
 
 
 def target_requests(autoscaler: Autoscaler, target: Manifest | None) -> dict[str, int]:

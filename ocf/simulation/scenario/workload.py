@@ -33,12 +33,15 @@ class Usage(Model):
             classes; None: `idle`. What its load uses is added.
         starting_time: How long that lasts from the start of the containers, whether the pod is ready or not; None:
             until it is ready.
+        release_after: How long a pod keeps what its load needed, as the memory of a garbage-collected heap or a cache:
+            its usage is that of the highest load of this time.
     """
 
     idle: Milli = 0
     busy: Milli
     starting: Milli | None = None
     starting_time: PositivePeriod | None = None
+    release_after: Period = timedelta()
 
 
 class SignalSource(StrEnum):

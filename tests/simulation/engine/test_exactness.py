@@ -93,7 +93,11 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "replicas": draw(st.none() | st.integers(0, 35)),
         "requests": {"cpu": "500m", "memory": "64Mi"},
         "usage": {
-            "memory": {"idle": "20Mi", "busy": "90Mi"},
+            "memory": {
+                "idle": "20Mi",
+                "busy": "90Mi",
+                "release_after": draw(st.sampled_from(["0s", "0s", "70s", "1h"])),
+            },
             "cpu": {"idle": "7m", "busy": "600m", **draw(starting)},
         },
         "signals": {

@@ -110,6 +110,31 @@ def test_a_pod_that_starts_uses_more_without_load(starting: dict[str, str], shar
     assert last["utilization"] == pytest.approx(1 + 2 * share / 5, abs=0.001)
 
 
+@pytest.mark.parametrize(
+    ("release_after", "wanted"),
+    [
+        pytest.param("0s", {60: 0.5, 75: 0.564, 135: 0.5}, id="at once"),
+        # The pod that replaces the failed one has only seen the lower load.
+        pytest.param("60s", {60: 0.9, 75: (0.9 * 4 + 0.6) / 5, 135: 0.5}, id="a minute later"),
+        pytest.param("24h", {60: 0.9, 75: (0.9 * 4 + 0.6) / 5, 135: (0.9 * 4 + 0.6) / 5}, id="never"),
+    ],
+)
+def test_memory_falls_some_time_after_the_load(release_after: str, wanted: dict[float, float]) -> None:
+    """Five pods are at 80 % of their capacity, and at 0 from 45 s on; a pod fails at 60 s."""
+    target = {"type": "AverageValue", "averageValue": "1"}
+    metric = {"type": "Resource", "resource": {"name": "memory", "target": target}}
+    workload = {
+        "replicas": 5,
+        "usage": {"memory": {"idle": "500m", "busy": "1", "release_after": release_after}},
+        "failures": [{"at": "60s"}],
+        "startup": {"mean": "0s"},
+        "readiness": {"mean": "1s"},
+    }
+    scenario = scenario_of(hpa_of(metric, minReplicas=5, maxReplicas=5), workload=workload, duration="136s")
+    found = {row["time"]: row["utilization"] for row in rows_of(run(scenario, (0, 40), (45, 0), (60.5, 10), (70, 0)))}
+    assert {time: found[time] for time in wanted} == pytest.approx(wanted, abs=0.011)
+
+
 def test_samples_are_read_after_their_delay() -> None:
     delayed = scaled(hpa_of(), (0, 20), (60, 40), workload={"replicas": 4, **INSTANT}, metrics={"delay": "20s"})
     assert delayed[0] == (105, 8)

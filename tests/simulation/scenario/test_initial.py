@@ -70,6 +70,18 @@ def test_it_can_be_read_and_has_a_load(metrics: tuple[Any, ...], target: dict[st
     assert 0.9 * 600 <= load.at(900) <= 1.1 * 600
 
 
+@pytest.mark.parametrize("metrics", [pytest.param((MEMORY,), id="memory"), pytest.param((CPU, MEMORY), id="and cpu")])
+def test_memory_does_not_fall_with_the_load(metrics: tuple[Any, ...]) -> None:
+    scenario = parse_scenario(initial_scenario(hpa(*metrics, minReplicas=2), DEPLOYMENT))
+    usage = scenario.workload.usage
+
+    assert {name: (each.idle, each.busy) for name, each in usage.items()} == {
+        "memory": (256 * 2**20 * 1000, 512 * 2**20 * 1000)
+    }
+    assert scenario.duration is not None
+    assert usage["memory"].release_after > scenario.duration
+
+
 def test_it_takes_replicas_and_requests_from_the_target() -> None:
     text = initial_scenario(hpa(CPU, MEMORY), DEPLOYMENT)
     workload = parse_scenario(text).workload

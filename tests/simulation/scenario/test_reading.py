@@ -298,8 +298,8 @@ METRIC: Final = """\
         pytest.param(
             HPA,
             replaced("  requests:", "  usage: {cpu: {busy: 200m, startingTime: 9s}}\n  requests:"),
-            "a.yaml:6: workload.usage.cpu.starting: required value: there is a `startingTime`; add what a pod uses while"
-            " it starts, such as `2`",
+            "a.yaml:6: workload.usage.cpu.starting: required value: there is a `startingTime`; add what a pod uses"
+            " while it starts, such as `2`",
             id="start without a usage",
         ),
         pytest.param(
