@@ -10,11 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ocf.simulation.arrays import FloatArray, IntArray
 
-__all__ = ["Columns", "ConditionChange", "GroupColumns", "ScalingAction", "SimulationResult"]
+__all__ = [
+    "ACTIVATED",
+    "DEACTIVATED",
+    "Columns",
+    "ConditionChange",
+    "GroupColumns",
+    "ScalingAction",
+    "SimulationResult",
+]
+
+ACTIVATED: Final = "activated"
+"""The rule of an action of the activator that scales up, because a trigger is active."""
+DEACTIVATED: Final = "deactivated"
+"""The rule of an action of the activator that scales down, because no trigger was active for the cooldown."""
 
 
 def _floats() -> FloatArray:
@@ -102,7 +115,7 @@ class GroupColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingAction:
-    """A scaling action of the HPA, or an action of a node group.
+    """A scaling action of the HPA or the activator, or an action of a node group.
 
     Args:
         time: Seconds since the start.
@@ -110,11 +123,12 @@ class ScalingAction:
         after: The same number after it.
         reason: Message of the event of the controller, such as `cpu resource utilization (percentage of request) above
             target`; for a node group what is done and why.
-        rule: The rule of the trace that decided; for a node group `scale_up`, `replacement`, the reason of a removal
-            such as `underutilized`, `interrupted`, or `drain` where a drain timed out.
+        rule: The rule of the trace that decided; for the activator `ACTIVATED` or `DEACTIVATED`; for a
+            node group `scale_up`, `replacement`, the reason of a removal such as `underutilized`, `interrupted`, or
+            `drain` where a drain timed out.
         explanation: The explanation of the trace, in the words of `ocf explain`: a line per step, and lines that begin
             with two spaces and belong to it.
-        source: The name of the node group; empty for the HPA.
+        source: The name of the node group; empty for the HPA and the activator.
     """
 
     time: float
@@ -124,6 +138,13 @@ class ScalingAction:
     rule: str
     explanation: Sequence[str] = ()
     source: str = ""
+
+    @property
+    def actor(self) -> str:
+        """What acts: `HPA`, `activator`, or for example `node group workers`."""
+        if self.source:
+            return f"node group {self.source}"
+        return "activator" if self.rule in (ACTIVATED, DEACTIVATED) else "HPA"
 
 
 class ConditionChange(NamedTuple):
@@ -151,13 +172,14 @@ class SimulationResult:
         start: The instant at which it starts.
         duration: Seconds that were simulated; the last row ends there.
         columns: The time series.
-        actions: The scaling actions of the HPA in order.
+        actions: The scaling actions of the HPA and the activator in order.
         node_actions: The actions of the node groups in order.
         node_groups: The columns of each node group by its name.
         condition_changes: The changes of the conditions in order; the first sync sets each one.
         syncs: Number of syncs.
         bounds: `minReplicas` and `maxReplicas` at the start.
         measures: Measures by name, see `ocf.simulation.measures`.
+        warnings: What the numbers do not show: a workload that stays without replicas, and which field changes that.
     """
 
     name: str
@@ -171,6 +193,7 @@ class SimulationResult:
     syncs: int = 0
     bounds: tuple[int, int] = (1, 1)
     measures: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def all_actions(self) -> tuple[ScalingAction, ...]:

@@ -54,6 +54,9 @@ def print_comparison(runs: Sequence[Reported]) -> None:
         for number, verdict in enumerate(runs[0].verdicts)
         if all(len(run.verdicts) > number and run.verdicts[number].objective == verdict.objective for run in runs)
     ]
+    for run in runs:
+        for warning in run.result.warnings:
+            echo(f"warning: {run.name}: {warning}", err=True)
     grid("comparison", ("measure", *(run.name for run in runs)), rows)
 
 
@@ -82,7 +85,7 @@ def _run(run: Reported) -> dict[str, Any]:
         "actions": [
             {
                 "time": each.time,
-                "source": f"node group {each.source}" if each.source else "HPA",
+                "source": each.actor,
                 "before": each.before,
                 "after": each.after,
                 "reason": each.reason,
@@ -92,5 +95,6 @@ def _run(run: Reported) -> dict[str, Any]:
             for each in result.all_actions
         ],
         "nodeGroups": [asdict(each) for each in group_totals(result)],
+        "warnings": list(result.warnings),
         "conditions": [each._asdict() for each in result.condition_changes],
     }

@@ -1,6 +1,6 @@
 """The HPA controller of a simulation: one sync after the other, with the status and the history that they carry."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ocf.autoscaling.algorithm import Autoscaler, History, Rule, Settings
@@ -167,6 +167,14 @@ class HPAController:
         )
         self.actions.append(action)
         self.replicas = desired
+
+    def scaled_by_other(self, now: int, replicas: int, *, reason: str, rule: str, explanation: Sequence[str]) -> None:
+        """Note that another controller scales the workload; the HPA controller sees that at its next sync."""
+        action = ScalingAction(
+            time=now / SECOND, before=self.replicas, after=replicas, reason=reason, rule=rule, explanation=explanation
+        )
+        self.actions.append(action)
+        self.replicas = replicas
 
     def _moment(self, now: int) -> Moment:
         pipeline, pods = self._pipeline, self._pipeline.pods

@@ -1,8 +1,8 @@
 """The loop: load to utilization, to samples, to a decision, to pods, and back to utilization.
 
 The clock jumps from one instant at which something happens to the next. What happens at one instant comes in a fixed
-order: nodes change, pods change, load changes, the pipeline measures, the autoscaler syncs, the controller of node
-groups syncs.
+order: nodes change, pods change, load changes, the pipeline measures, the activator looks at its triggers, the
+autoscaler syncs, the controller of node groups syncs.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError
+from ocf.simulation.engine.activation import Activation, zero_warnings
 from ocf.simulation.engine.autoscaling import NOTHING, HPAController, subject_of
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.edits import Edit, placed_metrics
@@ -84,6 +85,7 @@ class Run:
         self._edits = list(zip(edits, places[1:], strict=True))
         subject = subject_of(autoscaler, settings, self._pipeline, clock)
         self._controller = HPAController(subject, self._pipeline, replicas=replicas, edited=bool(edits), full=full)
+        self._activation = None if scenario.activator is None else Activation(scenario.activator, self._pipeline)
         self._period = microseconds(settings.sync_period)
         self._sync_due = 0
         self._syncs = 0
@@ -96,8 +98,8 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes, too much happens that is not in the load; and kept usage follows from earlier load, too.
-        if self._nodes is None and not full and not self._pipeline.is_kept:
+        # With nodes or an activator, too much happens that is not in the load; and kept usage follows from earlier load.
+        if self._nodes is None and self._activation is None and not full and not self._pipeline.is_kept:
             self._stretches = Stretches(
                 shared,
                 pipeline=self._pipeline,
@@ -126,6 +128,8 @@ class Run:
                 self._report(now)
             failure = self._failures[0][0] if self._failures else NEVER
             others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
+            if self._activation is not None:
+                others = min(others, self._activation.due)
             now = others if nodes is None else min(others, nodes.due_after(now))
         table.flush()
         if progress is not None:
@@ -174,6 +178,7 @@ class Run:
             self._rebalance(now)
         if pipeline.due <= now:
             pipeline.advance(now)
+        changed = self._activate(now) or changed
         synced = self._sync_due <= now
         if synced:
             self._sync(now)
@@ -193,6 +198,14 @@ class Run:
             self._rebalance(now)
             self._row(now, 0)
 
+    def _activate(self, now: int) -> bool:
+        """Let the activator look at its triggers, if that is due; return whether it has scaled the workload."""
+        activation = self._activation
+        if activation is None or activation.due > now or not activation.poll(now, self._controller):
+            return False
+        self._scale(now)
+        return True
+
     def _sync(self, now: int) -> None:
         """Run a sync of the HPA controller, and scale the pods."""
         while self._edits and self._edits[0][0].at <= now:
@@ -201,6 +214,10 @@ class Run:
         self._numbers = self._controller.sync(now)
         self._syncs += 1
         self._sync_due += self._period
+        self._scale(now)
+
+    def _scale(self, now: int) -> None:
+        """Create or delete pods, if `spec.replicas` has changed."""
         if self._controller.replicas != self._pods.count:
             self._pods.scale(self._controller.replicas, now)
             self._rebalance(now)
@@ -277,6 +294,7 @@ class Run:
             condition_changes=tuple(controller.changes),
             syncs=self._syncs,
             bounds=(autoscaler.minimum, autoscaler.maximum),
+            warnings=tuple(zero_warnings(self._columns, self._end / SECOND, self._activation)),
         )
 
 

@@ -322,7 +322,7 @@ _SCALING: Final = (
         "scaling_actions",
         "scaling actions",
         MeasureUnit.COUNT,
-        "Number of changes of the replicas by the controller.",
+        "Number of changes of the replicas by the HPA controller or the activator.",
     ),
     Measure(
         Group.SCALING,

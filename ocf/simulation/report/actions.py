@@ -8,7 +8,7 @@ from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.tables import TOTALS_HEAD, moment, totals_rows
 from ocf.simulation.result import ScalingAction, SimulationResult
 
-__all__ = ["action_data", "actions_table", "groups_table", "whole"]
+__all__ = ["action_data", "actions_table", "groups_table", "has_actors", "whole"]
 
 _MOST_ACTIONS: Final = 100
 _MOST_STORED: Final = 10_000
@@ -20,11 +20,17 @@ _ARROW: Final = "→"
 
 def actions_table(result: SimulationResult) -> Iterator[str]:
     """Yield the table of the actions."""
-    actions, sources = result.all_actions, bool(result.node_groups)
-    names = ("time (UTC)", *(("source", "replicas or nodes") if sources else ("replicas",)), "reason")
+    actions = result.all_actions
+    sources = has_actors(result)
+    names = (
+        "time (UTC)",
+        *(("source",) if sources else ()),
+        "replicas or nodes" if result.node_groups else "replicas",
+        "reason",
+    )
     head = "".join(f'<th scope="col">{text}</th>' for text in names)
     rows = "".join(
-        f"<tr><td>{moment(result, each.time)}</td>{f'<td>{escape(_source(each))}</td>' if sources else ''}"
+        f"<tr><td>{moment(result, each.time)}</td>{f'<td>{escape(each.actor)}</td>' if sources else ''}"
         f"<td>{each.before} {_ARROW} {each.after}</td><td>{escape(each.reason)}</td></tr>"
         for each in actions[:_MOST_ACTIONS]
     )
@@ -35,8 +41,9 @@ def actions_table(result: SimulationResult) -> Iterator[str]:
     )
 
 
-def _source(action: ScalingAction) -> str:
-    return f"node group {action.source}" if action.source else "HPA"
+def has_actors(result: SimulationResult) -> bool:
+    """Return whether a report names who acts: not where it is always the HPA."""
+    return bool(result.node_groups) or any(each.actor != "HPA" for each in result.actions)
 
 
 def groups_table(run: Reported) -> Iterator[str]:
@@ -63,7 +70,7 @@ def action_data(actions: Sequence[ScalingAction], texts: dict[str, int]) -> Iter
             action.before,
             action.after,
             texts.setdefault(action.reason, len(texts)),
-            texts.setdefault(_source(action), len(texts)),
+            texts.setdefault(action.actor, len(texts)),
         ]
         if length < _MOST_EXPLAINED:
             # Making an explanation takes time, so that is done once, and only where there is space for it.

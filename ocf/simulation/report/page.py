@@ -17,7 +17,7 @@ from ocf.autoscaling.explain.html_page import html_page
 from ocf.autoscaling.explain.svg import element, path, picture
 from ocf.simulation.measures.catalog import MEASURES, Measure
 from ocf.simulation.measures.formatting import duration_text, value_text
-from ocf.simulation.report.actions import action_data, actions_table, groups_table, whole
+from ocf.simulation.report.actions import action_data, actions_table, groups_table, has_actors, whole
 from ocf.simulation.report.bands import Band
 from ocf.simulation.report.charts import Chart, charts_of
 from ocf.simulation.report.reported import Reported
@@ -121,6 +121,10 @@ def _subtitle(result: SimulationResult) -> str:
 
 
 def _notes(runs: Sequence[Reported]) -> Iterator[str]:
+    for run in runs:
+        name = f"{run.name}: " if len(runs) > 1 else ""
+        for warning in run.result.warnings:
+            yield f"<p><strong>Warning:</strong> {escape(f'{name}{warning}')}</p>"
     lowest, highest = runs[0].result.bounds
     if len(runs) == 1:
         yield f"<p>minReplicas {lowest}, maxReplicas {highest}.</p>"
@@ -242,7 +246,7 @@ def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence
         "charts": [_chart_data(chart) for chart in charts],
         "actions": list(action_data(runs[0].result.all_actions, texts)) if len(runs) == 1 else [],
         "count": len(runs[0].result.all_actions),
-        "sources": bool(runs[0].result.node_groups),
+        "sources": has_actors(runs[0].result),
     }
     return json.dumps({**data, "texts": list(texts)}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 

@@ -48,6 +48,7 @@ def summary_lines(run: Reported) -> Iterator[str]:
     """Yield the summary of a run: title, chart, measures, objectives, and the first scaling actions."""
     result = run.result
     yield f"{run.name}: {duration_text(result.duration)} from {result.start:%Y-%m-%d %H:%M:%S}, {result.syncs} syncs"
+    yield from (f"  warning: {each}" for each in result.warnings)
     yield ""
     yield from chart_lines(result)
     yield ""

@@ -10,13 +10,20 @@ from typing import NamedTuple
 from ocf.autoscaling.algorithm import Autoscaler, Metric
 from ocf.objects.durations import format_duration
 from ocf.objects.model_errors import nearest
-from ocf.schema.metric_sources import RESOURCE_METRICS
+from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
 from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupSettings
 from ocf.simulation.scenario.node_values import misfit
 from ocf.simulation.scenario.scenario import Scenario
 from ocf.simulation.scenario.workload import SignalSource
 
-__all__ = ["ScenarioProblem", "contradictions", "has_prices", "missing_inputs", "node_group_problems"]
+__all__ = [
+    "ScenarioProblem",
+    "activator_problems",
+    "contradictions",
+    "has_prices",
+    "missing_inputs",
+    "node_group_problems",
+]
 
 _HOUR = timedelta(hours=1)
 
@@ -41,6 +48,45 @@ def missing_inputs(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
                 ("workload", "signals"),
                 f"required value: {subject} is the metric {metric.name} of type {metric.type}: add for example"
                 f" `{metric.name}: {{source: load}}`{instead}",
+            )
+
+
+def activator_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
+    """Yield why the activator could not scale the workload down, or not up again."""
+    activator = scenario.activator
+    if activator is None:
+        return
+    idle, minimum = activator.idle_replica_count, autoscaler.minimum
+    if idle >= minimum:
+        detail = (
+            f"must be less than minReplicas of the HPA, {minimum}, got {idle}"
+            if minimum
+            else "the HPA scales to zero itself: set its minReplicas to at least 1, or remove `activator`"
+        )
+        yield ScenarioProblem(("activator", "idleReplicaCount"), detail)
+    triggers = {
+        each.name: scenario.workload.signals.get(each.name)
+        for each in autoscaler.metrics
+        if each.type in PODLESS_METRICS
+    }
+    if not triggers:
+        yield ScenarioProblem(
+            ("activator",),
+            "the HPA has no metric of type External or Object, and no other one has a value without pods: nothing"
+            " would ever be active; add such a metric, or remove `activator`",
+        )
+    for name in activator.activation_thresholds:
+        if name not in triggers:
+            known = ", ".join(triggers) or "none"
+            detail = f"the HPA has no metric of type External or Object with this name; it has {known}"
+            yield ScenarioProblem(("activator", "activationThresholds", name), detail)
+    sources = [each.source for each in triggers.values() if each is not None]
+    if idle == 0 and sources and set(sources) == {SignalSource.SERVED}:
+        for name in triggers:
+            yield ScenarioProblem(
+                ("workload", "signals", name, "source"),
+                "must be load or queue, got served: nothing is served while no pod runs, so the workload would never be"
+                " scaled up from zero",
             )
 
 
@@ -95,6 +141,8 @@ def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterat
     if scenario.duration is None:
         return
     fewest = min(autoscaler.minimum, autoscaler.maximum) * (scenario.duration / _HOUR)
+    if scenario.activator is not None:
+        fewest = 0.0  # it may never be active
     for name, bound, least in (
         ("podHours", objectives.pod_hours, fewest),
         ("cost", objectives.cost, fewest * objectives.prices.pod_hour),

@@ -20,7 +20,7 @@ from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording.format import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
-from ocf.simulation.scenario.checks import ScenarioProblem, contradictions, missing_inputs
+from ocf.simulation.scenario.checks import ScenarioProblem, activator_problems, contradictions, missing_inputs
 from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 
@@ -155,6 +155,7 @@ def _is_missing(file: Path) -> bool:
 def scenario_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
     """Yield the problems of a scenario as a whole, each with its location in the models."""
     yield from missing_inputs(scenario, autoscaler)
+    yield from activator_problems(scenario, autoscaler)
     yield from contradictions(scenario, autoscaler)
     if scenario.node_groups:
         # The algorithm of node groups is only loaded where there are some.
@@ -194,5 +195,5 @@ def _of_autoscaler(path: str, scenario: Scenario, before: Autoscaler, after: Aut
     if (after.kind, after.target) != (before.kind, before.target):
         detail = f"must be that of the HPA, {before.kind} {before.target}, got {after.kind} {after.target}"
         yield FieldProblem(f"{path}.spec.scaleTargetRef", f"{detail}: a scenario has one workload")
-    for location, detail in missing_inputs(scenario, after):
+    for location, detail in (*missing_inputs(scenario, after), *activator_problems(scenario, after)):
         yield FieldProblem(format_path(location), f"{detail} (in {path})")

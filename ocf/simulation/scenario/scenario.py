@@ -8,6 +8,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ocf.simulation.fields import Instant, Model, Period, PositivePeriod
 from ocf.simulation.load.loads import Loads
+from ocf.simulation.scenario.activator import Activator
 from ocf.simulation.scenario.controller import HpaControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
 from ocf.simulation.scenario.objectives import Objectives
@@ -58,6 +59,7 @@ class Scenario(Model):
         load: The load, or loads that are added up.
         metrics: The metrics pipeline.
         controller: Settings of the HPA controller.
+        activator: What scales the workload from and to zero; None: only the HPA scales it.
         node_groups: Groups of nodes, on which the requests of the pods place them; empty: a pod never waits for a node.
         nodes: Settings of the scheduler and of the controller of node groups.
         objectives: What a good run is.
@@ -77,6 +79,7 @@ class Scenario(Model):
     load: Loads
     metrics: MetricsPipeline = MetricsPipeline()
     controller: HpaControllerSettings = HpaControllerSettings()
+    activator: Activator | None = None
     node_groups: tuple[NodeGroupSettings, ...] = ()
     nodes: NodeSettings = NodeSettings()
     objectives: Objectives = Objectives()

@@ -12,7 +12,7 @@ import pytest
 from ocf.simulation.measures.catalog import MEASURES
 from ocf.simulation.report import Reported, to_html
 from ocf.simulation.report.series import MOST_ROWS
-from ocf.simulation.result import SimulationResult
+from ocf.simulation.result import ACTIVATED, ScalingAction, SimulationResult
 from tests.simulation.runs import day, reported, with_nodes
 
 
@@ -181,3 +181,20 @@ def test_compared_runs_with_node_groups_share_their_charts() -> None:
     titles = re.findall(r"<h2>([^<]*)</h2>\n<figure", page)
     assert titles[-2:] == ["Ready nodes", "Pods that wait for a node"]
     assert "<small>Node-hours times the price of the instance type.</small>" in page
+
+
+def test_actions_of_the_activator_are_named() -> None:
+    action = ScalingAction(time=90, before=0, after=1, reason="trigger jobs is 30, active above 29", rule=ACTIVATED)
+    made = day()
+    page = to_html([reported(replace(made, actions=(*made.actions[:3], action)))])
+    assert "<td>activator</td><td>0 → 1</td><td>trigger jobs is 30, active above 29</td>" in page
+    assert data_of(page)["sources"] is True
+    assert data_of(to_html([reported(made)]))["sources"] is False
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_warnings_are_in_the_page(count: int) -> None:
+    warned = reported(replace(day(), warnings=("no <replicas>",)))
+    page = to_html([warned, reported(day())][:count])
+    prefix = "web: " if count > 1 else ""
+    assert f"<strong>Warning:</strong> {prefix}no &lt;replicas&gt;" in page

@@ -1,5 +1,7 @@
 """The summary of a run as text."""
 
+from dataclasses import replace
+
 from ocf.simulation.report.text import chart_lines, summary_lines
 from tests.simulation.runs import day, reported, run
 
@@ -39,3 +41,8 @@ def test_the_cost_is_left_out_without_prices() -> None:
     assert not any("cost" in line for line in summary_lines(reported(day())))
     priced = reported(day(), prices={"pod_hour": 2, "currency": "EUR"})
     assert any(line.split() == ["cost", "14.14", "EUR"] for line in summary_lines(priced))
+
+
+def test_warnings_come_before_the_numbers() -> None:
+    lines = list(summary_lines(reported(replace(day(), warnings=("the workload has no replicas",)))))
+    assert lines[1:3] == ["  warning: the workload has no replicas", ""]
