@@ -3,6 +3,9 @@
 An object may be deleted after its owner, by the garbage collector, or before it: with its namespace, or in the
 foreground. Or it was orphaned, and stays, but nothing would remove its finalizer. So both its own events and the
 deletion of its owner are followed. A release that fails is tried again.
+
+With sharding, the owner may go while no replica holds its slot. So each replica remembers what is held, for all owners,
+and looks at it again when it takes the slot.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import ListOptions
 from ocf.cluster.cache.serialization import unpack
+from ocf.cluster.protocol import EventType
 from ocf.component.apply.owner_check import latest_object
 from ocf.component.held_objects import release_object
 from ocf.component.model.holds import hold_finalizer, recorded
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.serialization import CacheEntry
+    from ocf.cluster.cache.subscriptions import CacheChange
     from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Operator
 
@@ -61,17 +66,42 @@ class AbandonedObjects:
         self._finalizer = hold_finalizer(operator.name)
         self._found: asyncio.Queue[ObjectKey] = asyncio.Queue()
         self._failures: dict[ObjectKey, int] = {}
+        self._remembered: dict[ObjectKey, frozenset[str]] = {}
+        """With sharding: what is held, and is being deleted or was orphaned, each with the uids of its owners."""
 
-    def look_at(self, key: ObjectKey, entry: CacheEntry) -> None:
+    def look_at(self, key: ObjectKey, change: CacheChange) -> None:
         """Note an object that is held for an owner of this kind, if it is being deleted or was orphaned."""
+        live = self._held(change.entry) if change.type is not EventType.DELETED else None
+        if live is None:
+            self._remembered.pop(key, None)
+        elif self._unlisted is None:
+            self._found.put_nowait(key)
+        else:
+            controller = controller_of(live)
+            owners = self._appliers(live) if controller is None else {controller.uid}
+            self._remembered[key] = frozenset(owners)
+            self._look_at_own(key)
+
+    def look_again(self) -> None:
+        """Look at what is held for the owners of this process; called when it has taken slots."""
+        for key in sorted(self._remembered):
+            self._look_at_own(key)
+
+    def _look_at_own(self, key: ObjectKey) -> None:
+        if any(self._holds(uid, key.namespace) for uid in self._remembered[key]):
+            self._found.put_nowait(key)
+
+    def _held(self, entry: CacheEntry) -> Manifest | None:
+        """Return an object that is held for an owner of this kind and is being deleted or was orphaned."""
         controller = entry.controller
         if controller is not None and (controller.group, controller.kind) != self._operator.owner_group_kind:
-            return
+            return None
         # Nearly all objects have no such finalizer, and need not be unpacked.
-        if entry.has_text(self._finalizer):
-            live = unpack(entry)
-            if (controller is None or is_ending(live)) and self._finalizer in finalizers_of(live):
-                self._found.put_nowait(key)
+        if not entry.has_text(self._finalizer):
+            return None
+        live = unpack(entry)
+        is_held = (controller is None or is_ending(live)) and self._finalizer in finalizers_of(live)
+        return live if is_held else None
 
     def owner_ended(self, last: Manifest) -> None:
         """Note the objects that are held for a deleted owner; after its clean-up, none of them has the finalizer.

@@ -184,8 +184,8 @@ class Controller:
             paused = find_pause(last, self.operator.name, self._pause_path) is not None
             self._departed.ended(change.entry, paused=paused)
             self._abandoned.owner_ended(last)
-        elif change.type is not EventType.DELETED and change.entry.version:
-            self._abandoned.look_at(key, change.entry)
+        elif change.entry.version:
+            self._abandoned.look_at(key, change)
         self._enqueue_all((*self._departed.owner(key), *self._affected.by(key, change)), key, change)
 
     def _enqueue_all(self, owners: Iterable[ObjectKey], key: ObjectKey, change: CacheChange) -> None:
@@ -476,6 +476,7 @@ class Controller:
         if self._owners.slots is None:
             return
         async for gained in self._owners.slots.gained():
+            self._abandoned.look_again()
             for namespace in await self.declared.namespaces_of(*self._owner_kind):
                 for owner in await self._owners.known(namespace):
                     if self._owners.are_in(gained, owner):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from ocf.primitives import configmap, secret
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, Sharding, abandoned, running
 from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 
-from .conftest import NAMESPACE, SECOND, SHOPS, Env, RunTest, Shop, key_of, new_cluster, shop
+from .conftest import NAMESPACE, SECOND, SHOPS, Env, Gateway, RunTest, Shop, key_of, new_cluster, shop
 from .test_deletion import TIMING
 
 LOGIN: Final = ObjectKey("v1", "Secret", "corner-login", NAMESPACE)
@@ -471,5 +472,53 @@ def test_what_is_held_stays_while_the_owners_of_a_slot_that_was_taken_are_listed
             assert HOLD in await hold_of(env)
             assert database.found
             assert all(database.found)
+
+    run_test(test)
+
+
+@pytest.mark.promise("held-objects", runs="an owner that is gone while no replica holds its slot, in 3 ways, 2 takers")
+@pytest.mark.parametrize("taker", ["the replica of before", "another replica"])
+@pytest.mark.parametrize("how", ["Background", "Foreground", "Orphan"])
+def test_it_is_released_by_the_replica_that_takes_the_slot_of_its_owner(
+    run_test: RunTest, how: str, taker: str
+) -> None:
+    """A user lets the owner go while no replica holds its slot."""
+
+    async def test(env: Env) -> None:
+        declared = Database(pending=1_000_000).declared(owns=[("v1", "Secret")])
+        other = Env(env.cluster, Gateway(env.cluster), LoopClock())
+
+        def sharded(identity: str) -> dict[str, Any]:
+            return {"lease": Lease("shops", NAMESPACE, identity), "sharding": Sharding(slots=1)}
+
+        async def cut(request: Request) -> None:
+            if request.kind == "Lease":
+                raise ServerError("connection refused")
+
+        async with env.operating(options=sharded("one"), **declared):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            waiting = other.operating(options=sharded("two"), **declared) if taker == "another replica" else None
+            async with waiting or nullcontext():
+                if how != "Background":
+                    await delete(env.cluster, how)
+                    await asyncio.sleep(60)
+                    assert await hold_of(env) == [HOLD]
+                env.gateway.meddle = cut
+                # Its former holder has lost it, and the other replica may not take it yet.
+                await asyncio.sleep(10.1)
+                if how == "Background":
+                    await delete(env.cluster, how)
+                await env.cluster.patch(key_of(), {"metadata": {"finalizers": None}}, MERGE)
+                await asyncio.sleep(0.5)
+                assert not await env.is_present(key_of())
+                assert await hold_of(env) == [HOLD]
+                if waiting is None:
+                    env.gateway.meddle = None
+                await asyncio.sleep(30)
+                if how == "Orphan":
+                    assert await hold_of(env) == []
+                else:
+                    assert not await env.is_present(LOGIN)
 
     run_test(test)
