@@ -167,15 +167,16 @@ class Controller:
         """Handle an event of a watch outside of the cache as a change of the cache."""
         self._handle_change(ObjectKey.of(event.object), CacheChange.of(event))
 
-    def _handle_change(self, key: ObjectKey, change: CacheChange) -> None:
+    def _handle_change(self, key: ObjectKey, change: CacheChange, *, of_owners: bool = True) -> None:
         """Enqueue the owners that a change affects, unless their last reconcile has seen the object's version.
 
         Those that the object before the change affects are among them: an owner reference or a label that was taken off
         must be seen by the owner that it named.
         """
-        is_owner = (key.api_version, key.kind) == self._owner_kind
-        if is_owner and change.type is EventType.DELETED and not self._owners.holds(change.entry.uid, key.namespace):
-            # It is in a slot that this process gives up, and not deleted. What runs ends first.
+        # Another cache than that of the owners shows those of other replicas, too.
+        is_owner = of_owners and (key.api_version, key.kind) == self._owner_kind
+        if is_owner and change.type is EventType.DELETED and not self._owners.shows(change.entry.uid, key.namespace):
+            # It is in a slot that this process gives up or has just taken, and not deleted. What runs ends first.
             if key not in self._runs:
                 self._forget(key)
             return
@@ -419,7 +420,8 @@ class Controller:
             )
             async for change in changes:
                 home, name = change.name
-                self._handle_change_safely(ObjectKey(api_version, kind, name, home), change)
+                key = ObjectKey(api_version, kind, name, home)
+                self._handle_change_safely(key, change, of_owners=cache is self._owners.cache)
         except (ApiError, ConfigError) as error:
             if (api_version, kind) == self._owner_kind and cache is self._owners.cache:
                 raise
@@ -456,9 +458,9 @@ class Controller:
             if (self.queue.failures(owner) or not failed) and (owner not in self._runs or not ended):
                 self.queue.add(owner)
 
-    def _handle_change_safely(self, key: ObjectKey, change: CacheChange) -> None:
+    def _handle_change_safely(self, key: ObjectKey, change: CacheChange, *, of_owners: bool) -> None:
         try:
-            self._handle_change(key, change)
+            self._handle_change(key, change, of_owners=of_owners)
         except Exception:  # noqa: BLE001 (an error in a mapping function must not end the watch)
             _log.exception("%s: an event of %s was not handled", self.operator.name, key)
 

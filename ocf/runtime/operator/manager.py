@@ -321,8 +321,8 @@ class Manager:
             values=self._background.values(operator.name),
             folding=folding.reconciling if folding is not None else nullcontext,
         )
-        slots = self._shards.slots if self._shards is not None else None
-        owners = Owners(operator, caches.shared, caches.owners_of(operator), cluster, slots)
+        sharded = caches.sharded.get(operator.name)
+        owners = Owners(operator, caches.shared, caches.owners_of(operator), cluster, sharded)
         return Controller(operator, caches.shared, owners, deps)
 
 

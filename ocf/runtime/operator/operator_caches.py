@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,11 +70,13 @@ class OperatorCaches:
     Args:
         shared: The cache for all kinds.
         selected: The caches of owners, by the name of the operator.
+        sharded: With sharding, the clusters of these caches.
     """
 
     operators: Sequence[Operator[Any]]
     shared: CachedCluster
     selected: Mapping[str, CachedCluster]
+    sharded: Mapping[str, ShardedObjects] = field(default_factory=dict)
 
     @classmethod
     @asynccontextmanager
@@ -90,12 +92,14 @@ class OperatorCaches:
         async with AsyncExitStack() as stack:
             needed = content_needed(operators, selections(operators))
             shared = await stack.enter_async_context(make(cluster, needed))
+            chosen = {one.name: _selection(cluster, one, slots) for one in operators}
             selected = {
-                one.name: await stack.enter_async_context(make(_selection(cluster, one, slots), None))
+                one.name: await stack.enter_async_context(make(chosen[one.name], None))
                 for one in operators
-                if one.label_selector or slots is not None
+                if chosen[one.name] is not cluster
             }
-            yield cls(operators, shared, selected)
+            sharded = {name: one for name, one in chosen.items() if isinstance(one, ShardedObjects)}
+            yield cls(operators, shared, selected, sharded)
 
     @property
     def all(self) -> tuple[CachedCluster, ...]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ocf.cluster.packed import PackedList
     from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Operator
-    from ocf.runtime.sharding.slots import Slots
+    from ocf.runtime.sharding.sharded_objects import ShardedObjects
 
 __all__ = ["Owners", "SelectedObjects", "content_needed"]
 
@@ -227,7 +227,7 @@ class Owners:
         shared: The cache of the process.
         cache: The cache that holds them: the shared one, or that of the selected objects alone.
         direct: The cluster without a cache.
-        slots: The slots whose owners this process reconciles; None for all owners.
+        sharded: The cluster of that cache, if this process reconciles the owners of some slots only.
     """
 
     def __init__(
@@ -236,9 +236,11 @@ class Owners:
         shared: CachedCluster,
         cache: CachedCluster,
         direct: Cluster,
-        slots: Slots | None = None,
+        sharded: ShardedObjects | None = None,
     ) -> None:
-        self.slots: Final = slots
+        self._sharded = sharded
+        self.slots: Final = sharded.slots if sharded is not None else None
+        """The slots whose owners this process reconciles; None for all owners."""
         self.cache: Final = cache
         self.are_cached_apart: Final = cache is not shared
         self._operator = operator
@@ -256,6 +258,10 @@ class Owners:
     def holds(self, uid: str, namespace: str) -> bool:
         """Return whether reconciles of an owner may begin in this process."""
         return self.slots is None or self.slots.accepts(uid, namespace)
+
+    def shows(self, uid: str, namespace: str) -> bool:
+        """Return whether an owner that is not in the cache is deleted, and not only in a slot that is not listed."""
+        return self._sharded is None or (self.holds(uid, namespace) and self._sharded.shows(uid, namespace))
 
     def has_left(self, owner: ObjectKey, uid: str | None) -> bool:
         """Return whether an owner, with the uid that was known last, is not one of this process any more."""
@@ -318,9 +324,9 @@ class Owners:
             known: Whether the owner was selected in its last reconcile, or is being reconciled.
         """
         state = self.cache.entry(owner)
-        if self.slots is not None and key != owner and not known:
+        if self.slots is not None and not known and (state is None or not self.holds(state.uid, owner.namespace)):
             # The cache has all owners of this process.
-            return state is not None and self.holds(state.uid, owner.namespace)
+            return False
         if self._selects_all or known:
             return True
         if key == owner:

@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import InterceptingCluster
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, EventType, ListOptions, SelectionChangedError, WatchEvent
+from ocf.cluster.request_purpose import Purpose, current_purpose
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,14 +27,16 @@ __all__ = ["ShardedObjects"]
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """What the last list of a namespace has shown.
+    """What a list of the cache shows.
 
     Args:
         changed: Set when the slots are others.
+        terms: The slots, each with its number.
     """
 
     selector: ShardSelector
     changed: asyncio.Event
+    terms: frozenset[tuple[int, int]]
 
 
 class ShardedObjects(InterceptingCluster):
@@ -42,29 +45,45 @@ class ShardedObjects(InterceptingCluster):
     def __init__(self, cluster: Cluster, kind: tuple[str, str], slots: Slots) -> None:
         super().__init__(cluster)
         self._kind = kind
-        self._slots = slots
+        self.slots: Final = slots
         self._listed: dict[str, _Listed] = {}
+        """The last list that was begun, by namespace."""
+        self._shown: dict[str, frozenset[tuple[int, int]]] = {}
+        """What the last list has shown that has ended, by namespace."""
+
+    def shows(self, uid: str, namespace: str) -> bool:
+        """Return whether an object would be in the cache if it existed.
+
+        That is so if the slot has been held from the begin of the last list on. Otherwise the object may be absent from
+        the cache because the list began without its slot, even if that is held now.
+        """
+        term = self.slots.term_of(uid, namespace)
+        return term is not None and any(term in self._shown.get(home, ()) for home in (namespace, ""))
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of the kind in these slots, or all of another kind."""
         if (api_version, kind) != self._kind:
             return await self._inner.list(api_version, kind, options)
-        listed = self._listed.get(options.namespace)
+        # Not what others read while the cache cannot answer.
+        is_cached = current_purpose() is Purpose.CACHE and options.limit != 1
+        listed = self._listed.get(options.namespace) if is_cached else None
         # All pages of a list have the same objects; a watch after it ends if the slots have changed in between.
         if listed is None or not options.continue_token:
-            listed = _Listed(self._slots.selector, self._slots.moved)
-        if not (options.field_selector or options.limit == 1):
+            listed = _Listed(self.slots.selector, self.slots.moved, self.slots.held_terms)
+        if is_cached:
             self._listed[options.namespace] = listed
         selector = listed.selector
         # Without a slot, only the version is of interest.
         limits = {"shard_selector": str(selector)} if selector.ranges else {"limit": 1, "continue_token": ""}
         page = await self._inner.list(api_version, kind, replace(options, **limits))
         if selector.ranges:
-            self._slots.note_selection(kind, by_server=bool(page.shard_selector))
-        if self._slots.sharding.by == "namespace" and not all(item["metadata"].get("namespace") for item in page.items):
+            self.slots.note_selection(kind, by_server=bool(page.shard_selector))
+        if self.slots.sharding.by == "namespace" and not all(item["metadata"].get("namespace") for item in page.items):
             raise ConfigError(f"{api_version} {kind} is cluster-scoped: shard by uid, its objects are in no namespace")
         items = tuple(item for item in page.items if selector.matches(item))
         token = page.continue_token if selector.ranges else ""
+        if is_cached and not token:
+            self._shown[options.namespace] = listed.terms
         return replace(page, items=items, continue_token=token, remaining_item_count=None)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:

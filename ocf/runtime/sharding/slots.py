@@ -105,6 +105,16 @@ class Slots:
         """The slots in which work may begin, each with a number that is another one when it is taken again."""
         return frozenset((slot, self._held[slot].number) for slot in self.accepted)
 
+    @property
+    def held_terms(self) -> frozenset[tuple[int, int]]:
+        """The same of all slots that are held."""
+        return frozenset((slot, self._held[slot].number) for slot in self.held)
+
+    def term_of(self, uid: str, namespace: str) -> tuple[int, int] | None:
+        """Return the slot of an owner and its number; None if it is not held."""
+        slot = self.slot_of(uid, namespace)
+        return (slot, self._held[slot].number) if slot in self.held else None
+
     async def gained(self) -> AsyncGenerator[frozenset[int], None]:
         """Yield the slots that this process takes, each time that it takes some, without end."""
         before: frozenset[tuple[int, int]] = frozenset()

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import pytest
 
-from ocf.cluster import Request
+from ocf.cluster import Request, Verb
 from ocf.component import ReconcileContext
-from ocf.errors import ConfigError, ServerError
+from ocf.errors import ConfigError, NotFoundError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import BackgroundTask, Lease, ManagerOptions
 from ocf.runtime.operator.manager import Manager
@@ -25,7 +26,7 @@ from ocf.testing import LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from tests import support
 
-from .conftest import DEFINITION, Env, Gateway, Shop, shop
+from .conftest import DEFINITION, Env, Gateway, Shop, now, shop
 
 SHOPS: Final = 30
 NAMESPACES: Final = ("town", "village", "city", "port", "hill", "lake")
@@ -253,6 +254,44 @@ def test_the_owners_of_a_slot_that_was_lost_and_is_held_again_are_reconciled() -
     run(work)
 
 
+def test_an_owner_whose_slot_is_lost_and_taken_again_during_a_list_is_not_taken_for_deleted() -> None:
+    """The list began without the slot, and ends when it is held.
+
+    The process knows what it manages for the owner until that is deleted, so it puts back a reference that was removed.
+    """
+
+    async def work(fleet: Fleet) -> None:
+        await create(fleet)
+        await fleet.start("one")
+        lists: list[float] = []
+
+        async def meddle(request: Request) -> None:
+            if request.kind == "Lease" and not lists:
+                raise ServerError("connection refused")
+            if request.kind == "Shop" and request.verb is Verb.LIST:
+                lists.append(now())
+                await asyncio.sleep(10 if len(lists) == 1 else 0)
+
+        async def fail(*_: object) -> None:
+            raise ServerError("the author's code does not work any more")
+
+        env = fleet.envs["one"]
+        env.gateway.meddle, env.before = meddle, fail
+        await asyncio.sleep(LEASE_TIME + 30)
+        assert len(lists) > 1
+        assert fleet.managers["one"].health.ready["shards"]() == ""
+        made = [one for one in (await fleet.cluster.list("v1", "ConfigMap")).items if "motto" in one.get("data", {})]
+        assert len(made) == SHOPS
+        for live in made:
+            await env.edit(ObjectKey.of(live), {"metadata": {"ownerReferences": None}})
+        for live in (await fleet.cluster.list("example.com/v1", "Shop")).items:
+            await fleet.cluster.delete(ObjectKey.of(live))
+        await asyncio.sleep(30)
+        assert await mottos(fleet) == set()
+
+    run(work)
+
+
 def test_a_deleted_owner_and_its_successor_of_the_same_name_are_two_owners() -> None:
     async def work(fleet: Fleet) -> None:
         names = await create(fleet)
@@ -302,6 +341,36 @@ def test_an_object_that_is_not_selected_any_more_is_released_by_the_replica_of_i
         assert await held() == set()
 
     run(work, by=by)
+
+
+@pytest.mark.parametrize(("by", "gate"), MODES)
+def test_the_end_of_an_owner_is_seen_by_those_that_read_it_in_all_replicas(by: By, *, gate: bool) -> None:
+    """Only its own replica has it in the cache of the owners."""
+
+    async def work(fleet: Fleet) -> None:
+        names = await create(fleet)
+        read = ObjectKey("example.com/v1", "Shop", "shop-0", NAMESPACES[0])
+
+        async def look(_: Shop, context: ReconcileContext) -> None:
+            with suppress(NotFoundError):
+                await context.cluster.get(read)
+
+        await fleet.start("one", "two")
+        for env in fleet.envs.values():
+            env.before = look
+        await edit_all(fleet, "closed")
+        await asyncio.sleep(10)
+        for change in ({"spec": {"motto": "for sale"}}, None):
+            fleet.forget()
+            if change is not None:
+                await fleet.envs["one"].edit(read, change)
+            else:
+                await fleet.cluster.delete(read)
+            await asyncio.sleep(10)
+            assert fleet.names("one") | fleet.names("two") >= names - {"shop-0"}
+            assert not fleet.names("one") & fleet.names("two")
+
+    run(work, by=by, gate=gate)
 
 
 def test_a_reconcile_in_a_slot_that_is_given_up_reads_its_owner() -> None:

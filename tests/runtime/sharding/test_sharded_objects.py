@@ -11,6 +11,7 @@ import pytest
 
 from ocf.cluster import ListOptions, WatchOptions
 from ocf.cluster.protocol import EventType, SelectionChangedError
+from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.shards import slot_of
@@ -50,6 +51,13 @@ def run(work: Callable[[EmbeddedCluster], Awaitable[None]], *, gate: bool) -> No
     run_in_virtual_time(on_stage())
 
 
+async def list_for_cache(sharded: ShardedObjects, limit: int = 0, token: str = "") -> str:
+    """List as an informer does; return the version, or the token of the next page."""
+    with requests_for(Purpose.CACHE):
+        page = await sharded.list(*KIND, ListOptions(limit=limit, continue_token=token))
+    return page.continue_token or page.resource_version
+
+
 def in_slots(*slots: int) -> list[str]:
     return [name for name in NAMESPACES if slot_of(name, TOTAL) in slots]
 
@@ -77,7 +85,7 @@ def test_a_watch_has_the_events_of_the_slots_until_they_change(*, gate: bool) ->
     async def work(cluster: EmbeddedCluster) -> None:
         slots = holding(0, 1)
         sharded = ShardedObjects(cluster, KIND, slots)
-        version = (await sharded.list(*KIND)).resource_version
+        version = await list_for_cache(sharded)
         seen: list[str] = []
 
         async def watch() -> None:
@@ -95,10 +103,47 @@ def test_a_watch_has_the_events_of_the_slots_until_they_change(*, gate: bool) ->
         # A watch from a list of before the change would miss what has come.
         with pytest.raises(SelectionChangedError):
             await watch()
-        await sharded.list(*KIND)
+        await list_for_cache(sharded)
         slots.lose(0)
         with pytest.raises(SelectionChangedError):
             await watch()
+
+    run(work, gate=gate)
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_the_cache_shows_what_is_in_slots_that_were_held_from_the_begin_of_the_last_list_on(*, gate: bool) -> None:
+    """An object that is absent from it may only be in a slot that was taken later, or is held for the second time."""
+
+    async def work(cluster: EmbeddedCluster) -> None:
+        slots = holding(0)
+        sharded = ShardedObjects(cluster, KIND, slots)
+
+        def shown() -> list[int]:
+            return [slot for slot in range(TOTAL) for name in in_slots(slot)[:1] if sharded.shows("", name)]
+
+        assert shown() == []
+        await list_for_cache(sharded)
+        assert shown() == [0]
+        slots.add(1)
+        assert shown() == [0]
+        # What is read beside the cache does not count.
+        await sharded.list(*KIND)
+        assert shown() == [0]
+        token = await list_for_cache(sharded, limit=2)
+        slots.add(2)
+        assert shown() == [0]
+        await sharded.list(*KIND)
+        while (token := await list_for_cache(sharded, limit=2, token=token)) and not token.isdigit():
+            pass
+        assert shown() == [0, 1]
+        slots.lose(0)
+        slots.add(0)
+        assert shown() == [1]
+        await list_for_cache(sharded)
+        assert shown() == [0, 1, 2]
+        slots.extend(timedelta(0))
+        assert shown() == []
 
     run(work, gate=gate)
 
@@ -108,7 +153,7 @@ def test_events_of_others_move_the_version_on() -> None:
 
     async def work(cluster: EmbeddedCluster) -> None:
         sharded = ShardedObjects(cluster, KIND, holding(0))
-        version = (await sharded.list(*KIND)).resource_version
+        version = await list_for_cache(sharded)
         watch = sharded.watch(*KIND, WatchOptions(resource_version=version))
         (other, *_) = in_slots(1, 2, 3)
         made = await cluster.create(named(other, "two"), field_manager="me")
@@ -124,10 +169,8 @@ def test_a_process_without_slots_watches_nothing() -> None:
     async def work(cluster: EmbeddedCluster) -> None:
         slots = holding()
         sharded = ShardedObjects(cluster, KIND, slots)
-        page = await sharded.list(*KIND)
-        watching = asyncio.create_task(
-            anext(sharded.watch(*KIND, WatchOptions(resource_version=page.resource_version)))
-        )
+        version = await list_for_cache(sharded)
+        watching = asyncio.create_task(anext(sharded.watch(*KIND, WatchOptions(resource_version=version))))
         await asyncio.sleep(60)
         assert [str(request.verb) for request in cluster.requests] == ["list"]
         slots.add(0)
