@@ -94,7 +94,7 @@ class OperatorCaches:
             shared = await stack.enter_async_context(make(cluster, needed))
             chosen = {one.name: _selection(cluster, one, slots) for one in operators}
             selected = {
-                one.name: await stack.enter_async_context(make(chosen[one.name], None))
+                one.name: await stack.enter_async_context(make(chosen[one.name], _needed(one)))
                 for one in operators
                 if chosen[one.name] is not cluster
             }
@@ -151,6 +151,11 @@ class OperatorCaches:
                 # The state of the watch has the problem, which may be any error, and belong to what one owner names.
                 with suppress(Exception):
                     await cache.cache(state.api_version, state.kind, namespace=state.namespace)
+
+
+def _needed(operator: Operator[Any]) -> Mapping[Kind, NeedsContent] | None:
+    """Return which owners are held as a whole in a cache of their own; None for all, which a label selector selects."""
+    return None if operator.label_selector else content_needed([operator])
 
 
 def _selection(cluster: Cluster, operator: Operator[Any], slots: Slots | None = None) -> Cluster:

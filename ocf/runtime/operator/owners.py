@@ -331,8 +331,8 @@ class Owners:
             return True
         if key == owner:
             return any(self.concerns(state) for state in (change.entry, change.old) if state is not None)
-        # Whatever is in a cache of its own is selected.
-        return state is None or self.are_cached_apart or self.concerns(state)
+        # Whatever a label selector has in a cache of its own is selected.
+        return state is None or bool(self._operator.label_selector) or self.concerns(state)
 
     @property
     def watching(self) -> Cluster:

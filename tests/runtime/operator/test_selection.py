@@ -26,7 +26,7 @@ from ocf.errors import BuildError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, secret
 from ocf.runtime.crds import Scope
-from ocf.runtime.operator import Operator, OwnerType, Watch, running
+from ocf.runtime.operator import Lease, Operator, OwnerType, Sharding, Watch, running
 from ocf.runtime.operator.owners import content_needed
 from tests.support import eventually
 
@@ -221,6 +221,41 @@ def test_a_label_selector_caches_only_what_it_selects(run_test: RunTest, count: 
                     found = [unpack(entry) for key in keys if (entry := controller.owner_cache.entry(key)) is not None]
                     assert [live["metadata"]["name"] for live in found if "type" in live] == ["s0", "s1", "s2"]
         assert cached == {"label selector": 3, "function": count}
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("sharding", [None, Sharding(slots=4)], ids=["one leader", "sharded"])
+def test_of_what_a_function_does_not_select_only_metadata_is_held_and_nothing_wakes_it(
+    run_test: RunTest, sharding: Sharding | None
+) -> None:
+    """With sharding, the owners have a cache of their own, as those of a label selector have."""
+    settings: dict[str, Any] = {"lease": Lease("shops", NAMESPACE), "sharding": sharding} if sharding else {}
+
+    async def test(env: Env) -> None:
+        await env.create(marked())
+        await env.create(shop("plain"))
+        async with env.operating(options=settings, select=labelled) as process:
+            await asyncio.sleep(10)
+            cache = process.controllers[0].owner_cache
+            entries = {name: cache.entry(key_of(name)) for name in ("corner", "plain")}
+            held = {name: entry.metadata_only for name, entry in entries.items() if entry is not None}
+            assert held == {"corner": False, "plain": True}
+            uid = (await env.cluster.get(key_of("plain")))["metadata"]["uid"]
+            owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "plain", "uid": uid, "controller": True}
+            metadata = {"name": "plain-settings", "namespace": NAMESPACE, "ownerReferences": [owner]}
+            env.forget()
+            assert process.registry is not None
+            adds = {"name": "shops", "controller": "shops"}
+            before = process.registry.get_sample_value("workqueue_adds_total", adds)
+            assert before is not None
+            await env.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+            await asyncio.sleep(10)
+            assert process.registry.get_sample_value("workqueue_adds_total", adds) == before
+            assert env.passes == []
+            await mark(env, "true", "plain")
+            await asyncio.sleep(10)
+            assert {name for name, _ in env.passes} == {"plain"}
 
     run_test(test)
 
