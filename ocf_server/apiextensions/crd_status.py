@@ -6,8 +6,8 @@ the same request, so that a client does not have to wait. The field manager of t
 What clients store in the status stays, even conditions of the API server: it writes them only while the accepted names
 differ from those of the spec, while the kind is not established, and during the deletion. Sources, in
 k8s.io/apiextensions-apiserver/pkg: `calculateNamesAndConditions` in controller/status/naming_controller.go,
-controller/establish/establishing_controller.go, controller/finalizer/crd_finalizer.go, and `Delete` in
-registry/customresourcedefinition/etcd.go.
+controller/establish/establishing_controller.go, controller/apiapproval/apiapproval_controller.go,
+controller/finalizer/crd_finalizer.go, and `Delete` in registry/customresourcedefinition/etcd.go.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf.objects.conditions import find_condition, is_condition_true
+from ocf_server.apiextensions.api_approval import approval_of
 
 __all__ = [
     "CLEANUP",
@@ -27,6 +28,7 @@ __all__ = [
     "marked_for_deletion",
     "remember_stored",
     "start_status",
+    "with_approval",
 ]
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -35,6 +37,7 @@ CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _NAMES_ACCEPTED: Final = "NamesAccepted"
 _ESTABLISHED: Final = "Established"
 _TERMINATING: Final = "Terminating"
+_APPROVED: Final = "KubernetesAPIApprovalPolicyConformant"
 _PENDING: Final = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
 
 
@@ -99,6 +102,22 @@ def accepted_status(definition: Manifest, definitions: Iterable[Manifest], now: 
     if accepted == (status.get("acceptedNames") or {}) and conditions == (status.get("conditions") or []):
         return None
     return {**status, "acceptedNames": accepted, "conditions": conditions}
+
+
+def with_approval(definition: Manifest, now: str) -> dict[str, Any] | None:
+    """Return the status of a CustomResourceDefinition with the condition of its approval.
+
+    Returns:
+        The status; None if it does not change, or if the group needs no approval.
+    """
+    found, conditions = approval_of(definition), list(_status(definition).get("conditions") or ())
+    if found is None:
+        return None
+    row = (_APPROVED, found.status, found.reason, found.message)
+    known = find_condition(conditions, _APPROVED)
+    if known is not None and all(known.get(name) == value for name, value in _fields(*row).items()):
+        return None
+    return {**_status(definition), "conditions": _with(conditions, now, *row)}
 
 
 def marked_for_deletion(definition: Manifest, now: str) -> Manifest:

@@ -14,6 +14,7 @@ from ocf.objects.go_strings import go_quoted
 from ocf.objects.name_validation import api_group, dns_1035_label, kind_name
 from ocf_server.api.cel_usage import has_rules
 from ocf_server.api.status_errors import go_json
+from ocf_server.apiextensions.api_approval import ANNOTATION, approval_of
 from ocf_server.apiextensions.crd_status import is_established
 from ocf_server.apiextensions.formats import is_supported
 from ocf_server.apiextensions.structural_schema import schema_problems
@@ -23,7 +24,6 @@ __all__ = ["definition_problems", "format_warnings"]
 _Spec = Mapping[str, Any]
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-_APPROVAL: Final = "api-approved.kubernetes.io"
 
 
 def definition_problems(definition: Manifest, live: Manifest | None) -> list[FieldProblem]:
@@ -48,7 +48,7 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
         *_body_problems(spec),
         *_conversion_problems(spec),
         *_stored_problems(definition),
-        *_approval_problems(definition),
+        *_approval_problems(definition, live),
         *(_immutable_problems(spec, live) if live is not None else ()),
     ]
     if spec.get("preserveUnknownFields"):
@@ -264,16 +264,16 @@ def _stored_problems(definition: Manifest) -> Iterator[FieldProblem]:
             yield _invalid(f"status.storedVersions[{index}]", name, text)
 
 
-def _approval_problems(definition: Manifest) -> Iterator[FieldProblem]:
-    group = definition["spec"].get("group", "")
-    if group.endswith((".k8s.io", ".kubernetes.io")) and _APPROVAL not in (
-        definition["metadata"].get("annotations") or {}
-    ):
-        text = (
-            f'protected groups must have approval annotation "{_APPROVAL}", see '
-            "https://github.com/kubernetes/enhancements/pull/1111"
-        )
-        yield _required(f"metadata.annotations[{_APPROVAL}]", text)
+def _approval_problems(definition: Manifest, live: Manifest | None) -> Iterator[FieldProblem]:
+    found, before = approval_of(definition), approval_of(live) if live is not None else None
+    # A state that was stored stays allowed, for controllers that only change the spec.
+    if found is None or (before is not None and found.reason == before.reason):
+        return
+    path = f"metadata.annotations[{ANNOTATION}]"
+    if found.reason == "MissingAnnotation":
+        yield _required(path, found.message)
+    elif found.reason == "InvalidAnnotation":
+        yield _invalid(path, found.value, found.message)
 
 
 def _immutable_problems(spec: _Spec, live: Manifest) -> Iterator[FieldProblem]:

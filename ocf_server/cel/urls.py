@@ -15,7 +15,7 @@ from ocf_server.cel.overloads import Function, overload
 from ocf_server.cel.types import URL
 from ocf_server.cel.values import EvaluationError, Opaque
 
-__all__ = ["URLS", "uri_problem"]
+__all__ = ["URLS", "names_host", "uri_problem"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -196,6 +196,15 @@ def uri_problem(text: str) -> str:
     except _UrlError as error:
         return f"parse {go_quoted(text)}: {error}"
     return ""
+
+
+def names_host(text: str) -> bool:
+    """Return whether a text is a URL with a scheme and a host."""
+    try:
+        url = _parsed(text, request=True)
+    except _UrlError:
+        return False
+    return bool(url.scheme and url.host)
 
 
 def _url(text: str) -> _Url:

@@ -1,11 +1,12 @@
-"""Controller that accepts the names of CustomResourceDefinitions, so that their kinds are served."""
+"""Controller that accepts the names of CustomResourceDefinitions, so that their kinds are served, and reports approval."""
 
 from dataclasses import dataclass, field
 
 from ocf.cluster.protocol import Subresource
 from ocf.objects import Manifest
 from ocf_server.api.write_options import WriteOptions
-from ocf_server.apiextensions.crd_status import accepted_status, has_accepted_names
+from ocf_server.apiextensions.api_approval import approval_of
+from ocf_server.apiextensions.crd_status import accepted_status, has_accepted_names, with_approval
 from ocf_server.registry import verbs
 from ocf_server.registry.pending_write import run_without_admission
 from ocf_server.registry.registry import DEFINITION, Registry
@@ -25,11 +26,12 @@ class NamesAcceptedController:
     registry: Registry
     _seen: int = field(default=0, init=False, repr=False)
     _complete: dict[Place, str] = field(default_factory=dict, init=False, repr=False)
+    _reported: dict[Place, str] = field(default_factory=dict, init=False, repr=False)
 
     def clone(self, registry: Registry) -> "NamesAcceptedController":
         """Return the controller of a clone of the registry."""
         clone = NamesAcceptedController(registry)
-        clone._seen, clone._complete = self._seen, self._complete.copy()
+        clone._seen, clone._complete, clone._reported = self._seen, self._complete.copy(), self._reported.copy()
         return clone
 
     def run(self) -> None:
@@ -42,6 +44,7 @@ class NamesAcceptedController:
             if len(self._complete) > len(definitions):
                 present = {place for place, _ in definitions}
                 self._complete = {place: version for place, version in self._complete.items() if place in present}
+                self._reported = {place: value for place, value in self._reported.items() if place in present}
             for place, definition in definitions:
                 is_complete = self._complete.get(place) == definition["metadata"]["resourceVersion"]
                 if not is_complete:
@@ -52,8 +55,21 @@ class NamesAcceptedController:
         is_accepted = has_accepted_names(definition)
         definitions = [] if is_accepted else [found for _, found in self.registry.store.objects(DEFINITION)]
         status = accepted_status(definition, definitions, self.registry.timestamp())
+        if status is None:
+            status = self._approval_status(place, definition)
         if status is not None:
             options = WriteOptions(field_manager="kube-apiserver", subresource=Subresource.STATUS)
             run_without_admission(verbs.update(self.registry, {**definition, "status": status}, options))
         elif is_accepted:
             self._complete[place] = definition["metadata"]["resourceVersion"]
+
+    def _approval_status(self, place: Place, definition: Manifest) -> Manifest | None:
+        """Return the status with the condition of approval; None if it has been reported for the annotation already."""
+        found = approval_of(definition)
+        if found is None or self._reported.get(place) == found.value:
+            return None
+        status = with_approval(definition, self.registry.timestamp())
+        if status is not None:
+            # Remembered after a write only, as a real API server does: a condition that a client changes then stays.
+            self._reported[place] = found.value
+        return status
