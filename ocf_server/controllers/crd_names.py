@@ -1,4 +1,4 @@
-"""Controller that accepts the names of CustomResourceDefinitions, so that their kinds are served, and reports approval."""
+"""Controller that accepts the names of CustomResourceDefinitions, so that kinds are served, and reports approval."""
 
 from dataclasses import dataclass, field
 
