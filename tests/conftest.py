@@ -6,8 +6,8 @@ them may take any time. The examples of a property depend on its code alone, so 
 
 A test process holds every test module and thousands of test items, none of which is ever garbage. Walking through them
 again and again was a quarter of the CPU time of a run. So they are collected without the collector, then set aside, and
-the collector runs at a pace for short-lived objects. What a test leaves behind is still found, at the latest when the
-session ends.
+the collector runs at a pace for short-lived objects. A test that changes it restores it. What a test leaves behind is
+still found, at the latest when the session ends.
 """
 
 import asyncio
@@ -70,6 +70,23 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(*_PACE)
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    """Fail a test that leaves the collector with another pace: all tests after it would take many times as long."""
+    try:
+        return (yield)
+    finally:
+        found = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0
+        if found != (True, _PACE, True):
+            gc.freeze()
+            gc.set_threshold(*_PACE)
+            gc.enable()
+            pytest.fail(
+                f"the test leaves the garbage collector with (enabled, threshold, frozen objects) = {found},"
+                f" not {(True, _PACE, True)}: restore it with gc.enable, gc.set_threshold or gc.freeze"
+            )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

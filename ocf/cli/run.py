@@ -41,6 +41,7 @@ def run(target: str) -> None:
     options = environment_options(name, os.environ)
     # The command line collects seldom, because most commands end soon. `main` keeps a larger threshold than its own, so
     # it has to be small here for `main` to set the one of a process that runs for long.
+    threshold = gc.get_threshold()
     gc.set_threshold(1)
     try:
         main(*operators, options=options)
@@ -50,3 +51,6 @@ def run(target: str) -> None:
         # Where logs are collected, the message alone would not show where it happened.
         _log.critical("operator %s ended with an error", name, exc_info=error)
         raise
+    finally:
+        # A process that goes on, as one of tests does, would collect again and again, and take many times as long.
+        gc.set_threshold(*threshold)

@@ -5,6 +5,7 @@ The process has the name of the first one, so that another operator which is add
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
@@ -318,3 +319,22 @@ def test_the_process_has_the_name_of_the_first_operator(monkeypatch: pytest.Monk
     monkeypatch.setenv("POD_NAMESPACE", "ops")
     ocf("run", "two_shops")
     assert started == [(["shops", "malls"], "shops", "shops")]
+
+
+@pytest.mark.parametrize("error", [None, SystemExit(1), LookupError("no price list")], ids=["none", "exit", "crash"])
+def test_the_garbage_collector_has_the_pace_of_an_operator_only_while_it_runs(
+    error: BaseException | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command line collects seldom, which `main` would keep."""
+    during: list[int] = []
+
+    def main(*_: Any, **__: Any) -> None:
+        during.append(gc.get_threshold()[0])
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(runtime, "main", main)
+    monkeypatch.setenv("POD_NAMESPACE", "ops")
+    before = gc.get_threshold()
+    CliRunner().invoke(app, ["run", "two_shops"])
+    assert (during, gc.get_threshold()) == ([1], before)

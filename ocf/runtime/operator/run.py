@@ -228,7 +228,8 @@ _YOUNG: Final = 10_000
 def seldom_collecting() -> Iterator[None]:
     """Collect garbage seldom in the block, and never traverse what was imported before it.
 
-    A larger threshold that the program has set is kept, and so is a collector that is disabled.
+    A larger threshold that the program has set is kept, and so is a collector that is disabled. Where the program has
+    frozen objects itself, these and no others stay frozen, also afterwards: Python can only unfreeze all of them.
 
     Source of the semantics: https://docs.python.org/3/library/gc.html#gc.freeze
 
@@ -244,9 +245,12 @@ def seldom_collecting() -> Iterator[None]:
     young, *older = threshold = gc.get_threshold()
     # A threshold of 0 disables the collector.
     gc.set_threshold(max(young, _YOUNG) if young else 0, *older)
-    gc.freeze()
+    freezes = gc.get_freeze_count() == 0
+    if freezes:
+        gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if freezes:
+            gc.unfreeze()
         gc.set_threshold(*threshold)
