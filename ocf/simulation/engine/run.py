@@ -98,7 +98,7 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes or an activator, too much happens that is not in the load; kept usage follows from earlier load, too.
+        # With nodes or an activator, more happens than the load shows; kept usage follows from earlier load, too.
         if self._nodes is None and self._activation is None and not full and not self._pipeline.is_kept:
             self._stretches = Stretches(
                 shared,
