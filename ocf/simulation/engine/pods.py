@@ -45,6 +45,7 @@ class Pods:
         unsettled: The other pods that are not being deleted, in the order of their creation.
         count: Number of pods that are not being deleted.
         capacity: Load units per second that the ready pods can serve.
+        revision: The number of the present template: that of new pods.
         waiting: The pods that wait for a node, by name; the oldest first.
     """
 
@@ -55,6 +56,7 @@ class Pods:
         "_name",
         "_next",
         "_numbers",
+        "_pull",
         "_scheduler",
         "_serial",
         "_starting",
@@ -65,6 +67,7 @@ class Pods:
         "count",
         "due",
         "ready",
+        "revision",
         "settled",
         "terminating",
         "unsettled",
@@ -94,7 +97,8 @@ class Pods:
         self._scheduler = scheduler
         # A stream for each purpose, so that another delay does not change the rest.
         self._delays = {part: Random(f"{seed}/{part}") for part in _PARTS}  # noqa: S311 (a simulation)
-        self._numbers = self._serial = 0
+        self._numbers = self._serial = self.revision = 0
+        self._pull = workload.image_pull
         self._next: list[tuple[int, int, _Step, SimulatedPod]] = []
         self.due = NEVER
         self.settled: list[SimulatedPod] = []
@@ -131,15 +135,38 @@ class Pods:
                 self._take(pod, step, now)
         self.due = queue[0][0] if queue else NEVER
 
-    def scale(self, count: int, now: int) -> None:
-        """Create or delete pods."""
-        surplus = self.count - count
+    def revisions(self) -> dict[int, tuple[int, int]]:
+        """Return the pods of each revision that has some, and how many of them are ready."""
+        found: dict[int, tuple[int, int]] = {}
+        for pod in (*self.settled, *self.unsettled):
+            count, ready = found.get(pod.revision, (0, 0))
+            found[pod.revision] = count + 1, ready + (pod.warmth > 0)
+        return found
+
+    def revise(self, image_pull: Delay | None, *, anew: bool = True) -> None:
+        """Begin a revision, or end its rollout.
+
+        Args:
+            image_pull: The delay of the pods of the revision; None: that of the workload.
+        """
+        self.revision += anew
+        self._pull = image_pull or self._workload.image_pull
+
+    def scale(self, count: int, now: int, *, revision: int | None = None) -> None:
+        """Create or delete pods.
+
+        Args:
+            revision: The revision whose pods are counted, created and deleted; None: all, and new ones are of the
+                present revision.
+        """
+        pods = (*self.settled, *self.unsettled)
+        chosen = pods if revision is None else [pod for pod in pods if pod.revision == revision]
+        surplus = len(chosen) - count
         for _ in range(-surplus):
-            self._create(now)
+            self._create(now, revision)
         if surplus > 0:
-            pods = (*self.settled, *self.unsettled)
             together = Counter(pod.node.name for pod in pods if pod.node is not None)
-            self._delete(sorted(pods, key=lambda pod: deletion_rank(pod, now, together))[:surplus], now)
+            self._delete(sorted(chosen, key=lambda pod: deletion_rank(pod, now, together))[:surplus], now)
         self.schedule(now)
         self.advance(now)
 
@@ -151,8 +178,8 @@ class Pods:
         """
         chosen = list(pods)
         self._delete(chosen, now)
-        for _ in chosen:
-            self._create(now)
+        for pod in chosen:
+            self._create(now, pod.revision)
         self.schedule(now)
         self.advance(now)
 
@@ -165,8 +192,8 @@ class Pods:
             self.terminating.pop(pod.name, None)
         if self._scheduler is not None:
             self._scheduler.release(lost)
-        for _ in running:
-            self._create(now)
+        for pod in running:
+            self._create(now, pod.revision)
         self.schedule(now)
         self.advance(now)
 
@@ -222,8 +249,9 @@ class Pods:
             self._warm(warmth - pod.warmth)
             pod.warmth = warmth
 
-    def _create(self, now: int) -> None:
+    def _create(self, now: int, revision: int | None = None) -> None:
         pod = self._new(now, NEVER, NEVER)
+        pod.revision = self.revision if revision is None else revision
         self.count += 1
         self._wait(pod)
         if self._scheduler is None:
@@ -235,7 +263,7 @@ class Pods:
         workload = self._workload
         pod.delays = (
             self._delay("startup", workload.startup),
-            self._delay("image_pull", workload.image_pull),
+            self._delay("image_pull", self._pull if pod.revision == self.revision else workload.image_pull),
             self._delay("readiness", workload.readiness),
         )
         pod.started = pod.begun = pod.ready = pod.ready_stored = pod.steady = NEVER

@@ -48,7 +48,7 @@ class Proposals:
         self._pipeline = pipeline
         self._clock = subject.clock
         self._tolerances = tolerances_of(subject.autoscaler, subject.settings)
-        self._inputs: dict[int, CalculatorInputs] = {}
+        self._inputs: dict[tuple[int, int], CalculatorInputs] = {}
         self.choose: Propose = self._chooser()
 
     def _chooser(self) -> Propose:
@@ -168,18 +168,24 @@ class Proposals:
         pipeline, at = self._pipeline, self._first + position
 
         def propose(current: int, _now: int) -> Proposal | None:
-            result = from_total_per_pod(self._shared(current), pipeline.scrape.values[at], target)
+            # In a rollout the observed replicas are not those that are wanted.
+            inputs = self._shared(current, pipeline.pods.count)
+            result = from_total_per_pod(inputs, pipeline.scrape.values[at], target)
             return result.replicas, result.ratio, result.rule, position
 
         return propose
 
-    def _shared(self, current: int) -> CalculatorInputs:
-        """Return the inputs that all metrics share; neither pods nor time are used with them."""
-        found = self._inputs.get(current)
+    def _shared(self, current: int, observed: int = 0) -> CalculatorInputs:
+        """Return the inputs that all metrics share; neither pods nor time are used with them.
+
+        Args:
+            observed: Number of pods that are not being deleted, for a total per replica.
+        """
+        found = self._inputs.get((current, observed))
         if found is None:
-            found = self._inputs[current] = CalculatorInputs(
+            found = self._inputs[current, observed] = CalculatorInputs(
                 current=current,
-                observed=current,
+                observed=observed,
                 pods=(),
                 tolerances=self._tolerances,
                 settings=self._settings,

@@ -19,6 +19,7 @@ from ocf.simulation.engine.moments import Memory
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
+from ocf.simulation.engine.rollouts import Rollouts
 from ocf.simulation.engine.rows import Row, Table, arrays_of, demand_of
 from ocf.simulation.engine.stretches import Shared, Stretches
 from ocf.simulation.load import LoadSeries
@@ -72,6 +73,7 @@ class Run:
         self._failures = sorted((microseconds(each.at), each.pods) for each in workload.failures)
         self._queue = FluidQueue(workload.queue.length)
         self._pods, self._nodes = _pods_and_nodes(scenario, replicas, name, container, clock=clock, full=full)
+        self._rollouts = Rollouts(workload.rollouts, self._pods)
         self._pipeline = Pipeline(
             scenario.metrics,
             meters_of(metrics, workload),
@@ -122,12 +124,12 @@ class Run:
                 self._process_nodes(now)
             else:
                 self._process(now)
-                if self._stretches is not None and not pods.unsettled:
+                if self._stretches is not None and not pods.unsettled and not self._rollouts.is_active:
                     self._stretch(now, self._stretches)
             if len(table) >= self._report_at:
                 self._report(now)
             failure = self._failures[0][0] if self._failures else NEVER
-            others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
+            others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure, self._rollouts.due)
             if self._activation is not None:
                 others = min(others, self._activation.due)
             now = others if nodes is None else min(others, nodes.due_after(now))
@@ -148,7 +150,8 @@ class Run:
         """Run the syncs until something else than the load changes, and continue there."""
         failure = self._failures[0][0] if self._failures else NEVER
         edit = self._edits[0][0].at if self._edits else NEVER
-        found = stretches.run(now, min(self._end, failure, edit), self._controller, self._numbers)
+        limit = min(self._end, failure, edit, self._rollouts.due)
+        found = stretches.run(now, limit, self._controller, self._numbers)
         if found is not None:
             self._syncs += found.syncs
             self._sync_due += found.syncs * self._period
@@ -171,6 +174,7 @@ class Run:
         if self._failures and self._failures[0][0] <= now:
             self._fail(now)
             changed = True
+        changed = self._roll(now) or changed
         if self._load_due <= now:
             self._next_load(now)
             changed = True
@@ -194,6 +198,7 @@ class Run:
         if nodes is not None and (nodes.advance(now) | nodes.sync(now)):
             if self._pods.due <= now:  # pods without a start-up time that now have a node
                 self._pods.advance(now)
+            self._roll(now)
             self._queue.advance(now)
             self._rebalance(now)
             self._row(now, 0)
@@ -218,8 +223,12 @@ class Run:
 
     def _scale(self, now: int) -> None:
         """Create or delete pods, if `spec.replicas` has changed."""
-        if self._controller.replicas != self._pods.count:
-            self._pods.scale(self._controller.replicas, now)
+        replicas = self._controller.replicas
+        if self._rollouts.is_active:
+            if self._rollouts.scale(replicas, now):
+                self._rebalance(now)
+        elif replicas != self._pods.count:
+            self._pods.scale(replicas, now)
             self._rebalance(now)
 
     def _edit(self, edit: Edit, first: int) -> None:
@@ -236,6 +245,13 @@ class Run:
         )
         controller.actions, controller.changes = before.actions, before.changes
         self._controller = controller
+
+    def _roll(self, now: int) -> bool:
+        """Begin rollouts that are due, and continue; return whether pods were created or deleted."""
+        rollouts = self._rollouts
+        if rollouts.due > now and not rollouts.is_active:
+            return False
+        return rollouts.advance(now, self._controller.replicas)
 
     def _fail(self, now: int) -> None:
         while self._failures and self._failures[0][0] <= now:

@@ -34,6 +34,7 @@ class SimulatedPod:
         steady: The instant from which it uses what other ready pods use; `NEVER` while it waits for a node.
         created_stored: Its creation as the API server stores it, in full seconds.
         uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
+        revision: The number of the template that it is of; a rollout makes a new one.
         warmth: Its share of the full capacity, in parts of `FULLY_WARM`.
     """
 
@@ -47,6 +48,7 @@ class SimulatedPod:
         "node",
         "ready",
         "ready_stored",
+        "revision",
         "seen",
         "settled",
         "started",
@@ -68,6 +70,7 @@ class SimulatedPod:
         self.delays: tuple[int, int, int] = (0, 0, 0)
         self.deleted = False
         self.settled = False
+        self.revision = 0
         self.warmth = 0
 
 

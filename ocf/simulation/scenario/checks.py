@@ -122,6 +122,10 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
         if usage.starting is None and usage.starting_time is not None:
             detail = "required value: there is a `startingTime`; add what a pod uses while it starts, such as `2`"
             yield ScenarioProblem(("workload", "usage", name, "starting"), detail)
+    for position, rollout in enumerate(scenario.workload.rollouts):
+        if {rollout.max_surge, rollout.max_unavailable} <= {0, "0%"}:
+            detail = f"must not be {rollout.max_unavailable} as well as maxSurge: nothing would be replaced"
+            yield ScenarioProblem(("workload", "rollouts", position, "maxUnavailable"), detail)
     yield from _impossible_objectives(scenario, autoscaler)
     if scenario.duration is not None:
         yield from _after_the_end(scenario, scenario.duration)
@@ -166,6 +170,7 @@ def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[Scenario
     places = [
         *((("metrics", "outages", at, "at"), each.at) for at, each in enumerate(scenario.metrics.outages)),
         *((("workload", "failures", at, "at"), each.at) for at, each in enumerate(scenario.workload.failures)),
+        *((("workload", "rollouts", at, "at"), each.at) for at, each in enumerate(scenario.workload.rollouts)),
         *((("load", at, "at"), each.at) for at, each in enumerate(scenario.load)),
     ]
     for location, at in places:

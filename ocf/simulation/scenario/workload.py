@@ -1,14 +1,19 @@
 """The workload of a scenario: what one pod serves and uses, and how long it takes to start and to stop."""
 
+import re
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ocf.simulation.fields import Milli, Model, Period, Positive, PositivePeriod, Rate
 
-__all__ = ["Delay", "PodFailure", "Queue", "Signal", "SignalSource", "Usage", "Workload"]
+__all__ = ["Delay", "PodFailure", "Queue", "Rollout", "Signal", "SignalSource", "Usage", "Workload"]
+
+
+_MOST_PODS: Final = 1_000_000
+_PERCENT: Final = re.compile("[0-9]{1,4}%")
 
 
 class Delay(Model):
@@ -93,6 +98,38 @@ class PodFailure(Model):
     pods: Annotated[int, Field(ge=1)] = 1
 
 
+def _pods_or_percent(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_PODS:
+        return value
+    if isinstance(value, str) and _PERCENT.fullmatch(value):
+        return value
+    raise ValueError("must be a number of pods, or a percentage such as 25%")
+
+
+PodShare = Annotated[
+    int | str,
+    BeforeValidator(_pods_or_percent),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,4}%$"}]}),
+]
+"""A number of pods, or a percentage of `spec.replicas`."""
+
+
+class Rollout(Model):
+    """A rollout: all pods are replaced, as by a Deployment with the strategy RollingUpdate.
+
+    Args:
+        at: Time since the start of the simulation.
+        max_surge: Pods beyond `spec.replicas` that may be there; a percentage is rounded up.
+        max_unavailable: Pods of `spec.replicas` that need not be ready; a percentage is rounded down.
+        image_pull: `imagePull` of the pods that it creates; None: that of the workload.
+    """
+
+    at: Period
+    max_surge: PodShare = "25%"
+    max_unavailable: PodShare = "25%"
+    image_pull: Delay | None = None
+
+
 class Workload(Model):
     """The workload that is scaled.
 
@@ -110,10 +147,11 @@ class Workload(Model):
         queue: The queue in front of the pods.
         service_time: Time that one load unit takes on an idle pod, for the latency; None: `1 / capacity`.
         failures: Pods that fail.
+        rollouts: Rollouts, each of which replaces all pods.
     """
 
     capacity: Positive
-    replicas: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    replicas: Annotated[int, Field(ge=0, le=_MOST_PODS)] | None = None
     requests: dict[str, Milli] = Field(default_factory=dict)
     usage: dict[str, Usage] = Field(default_factory=dict)
     signals: dict[str, Signal] = Field(default_factory=dict)
@@ -125,3 +163,4 @@ class Workload(Model):
     queue: Queue = Queue()
     service_time: Period | None = None
     failures: tuple[PodFailure, ...] = ()
+    rollouts: tuple[Rollout, ...] = ()

@@ -233,6 +233,7 @@ class _RecordedPods(Pods):
         self.settled, self.unsettled = self._simulated(stage.settled), self._simulated(stage.unsettled)
         self.terminating = {pod.name: pod for pod in self._simulated(stage.terminating)}
         self._ready = stage.ready
+        self.count = len(self.settled) + len(self.unsettled)
 
     def ready_to_count(self) -> int:
         return self._ready

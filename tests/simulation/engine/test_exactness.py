@@ -70,6 +70,11 @@ delays = st.builds(lambda mean, spread: {"mean": f"{mean}s", "spread": f"{spread
 starting: st.SearchStrategy[dict[str, str]] = st.just({}) | st.fixed_dictionaries(
     {"starting": st.sampled_from(["900m", "3m", "2"])}, optional={"starting_time": st.sampled_from(["1s", "50s", "4m"])}
 )
+shares = st.sampled_from([0, 1, 7, "25%", "100%"])
+rollouts = st.fixed_dictionaries(
+    {"at": st.integers(0, 700).map("{}s".format), "max_surge": shares, "max_unavailable": shares},
+    optional={"image_pull": delays},
+)
 loads = st.lists(st.tuples(st.integers(1, 60_000), st.floats(0, 200, allow_subnormal=False)), min_size=1, max_size=12)
 
 
@@ -112,6 +117,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "termination": draw(delays),
         "warm_up": f"{draw(seconds)}s",
         "queue": {"length": draw(st.none() | st.integers(0, 500))},
+        "rollouts": draw(st.lists(rollouts, max_size=2)),
         "failures": [
             {"at": f"{at}s", "pods": pods}
             for at, pods in draw(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 3)), max_size=2))

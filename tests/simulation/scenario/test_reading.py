@@ -297,6 +297,24 @@ METRIC: Final = """\
         ),
         pytest.param(
             HPA,
+            replaced("  requests:", "  rollouts: [{at: 1m, maxSurge: 0%, maxUnavailable: 0}]\n  requests:"),
+            "workload.rollouts[0].maxUnavailable: must not be 0 as well as maxSurge: nothing would be replaced",
+            id="rollout that replaces nothing",
+        ),
+        pytest.param(
+            HPA,
+            replaced("  requests:", "  rollouts: [{at: 1m, maxSurge: half}]\n  requests:"),
+            "workload.rollouts[0].maxSurge: must be a number of pods, or a percentage such as 25%, got 'half'",
+            id="rollout with a word as surge",
+        ),
+        pytest.param(
+            HPA,
+            replaced("  requests:", "  rollouts: [{at: 4h}]\n  requests:"),
+            "a.yaml:6: workload.rollouts[0].at: must be before the end of the simulation at 1h0m0s, got 4h0m0s",
+            id="rollout after the end",
+        ),
+        pytest.param(
+            HPA,
             replaced("  requests:", "  usage: {cpu: {busy: 200m, startingTime: 9s}}\n  requests:"),
             "a.yaml:6: workload.usage.cpu.starting: required value: there is a `startingTime`; add what a pod uses"
             " while it starts, such as `2`",
