@@ -32,6 +32,10 @@ def last_replicas(result: SimulationResult) -> float:
     return result.columns.replicas[-1]
 
 
+def last_served(result: SimulationResult) -> float:
+    return result.columns.served[-1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """A public incident.
@@ -156,6 +160,26 @@ INCIDENTS: Final = (
         ),
         observed=20,
         calm=6,
+    ),
+    Incident(
+        name="a new pod gets no load, because connections last, and the mean of both pods is below the target",
+        source="https://github.com/cilium/cilium/issues/12551",
+        parts={
+            "hpa": {"minReplicas": 1},
+            "workload": {
+                "capacity": 20,
+                "replicas": 1,
+                "requests": {"cpu": "500m"},
+                "connections": {"lifetime": "24h"},
+            },
+            "load": [{"type": "Steady", "rate": 10}, {"type": "Spike", "at": "5m", "peak": 20, "hold": "35m"}],
+        },
+        without={"workload": {"connections": None}},
+        # A maximum age of connections, as elixir-grpc/grpc#355 and istio/istio#22635 ask for.
+        helped=({"workload": {"connections": {"lifetime": "1m"}}},),
+        figure=last_served,
+        observed=20,
+        calm=30,
     ),
 )
 

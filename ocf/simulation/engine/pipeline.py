@@ -15,7 +15,7 @@ from ocf.simulation.engine.averages import Gauge, Peak
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
 from ocf.simulation.engine.meters import Meter, amount
 from ocf.simulation.engine.pods import Pods
-from ocf.simulation.engine.queue import FluidQueue
+from ocf.simulation.engine.queue import FluidQueue, PodLoad
 from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.scenario.controller import MetricsPipeline
@@ -115,12 +115,10 @@ class Pipeline:
         """Begin with the samples of a workload that served the same load long before the start."""
         self._rate = rate
         levels = (self._level(meter, rate) for meter in self.meters)
-        self._gauges = tuple(
-            Peak(level, kept=meter.kept) if meter.kept else Gauge(level)
-            for meter, level in zip(self.meters, levels, strict=True)
-        )
+        self._gauges = tuple(_gauge(meter, level) for meter, level in zip(self.meters, levels, strict=True))
         pairs = tuple(zip(self.meters, self._gauges, strict=True))
         self._observed = tuple(each for each in pairs if each[0].source not in _AT_ONCE)
+        self._observe_pods(None)
         self._levels = tuple((meter.idle, meter.slope, self._reader(meter, gauge)) for meter, gauge in pairs)
         # The last measurement that can be read already.
         number = -(-self._delay // self._period)
@@ -135,6 +133,34 @@ class Pipeline:
             level = self.queue.utilization if meter.source is None else self._level(meter, rate)
             if level != gauge.value:
                 gauge.set(now, level)
+        if self._gauges:
+            self._observe_pods(now)
+
+    def _observe_pods(self, now: int | None) -> None:
+        """Note the levels of the pods that have a load of their own.
+
+        Args:
+            now: The instant from which they hold; None: since long before the start.
+        """
+        for pod in self.pods.unsettled if self.pods.are_apart else ():
+            load = pod.load
+            if load is None:
+                continue
+            levels = [self._level_of(meter, load) for meter in self.meters]
+            if not load.gauges:
+                pairs = zip(self.meters, levels, strict=True)
+                load.gauges = tuple(_gauge(meter, 0.0 if now is not None else level) for meter, level in pairs)
+            for gauge, level in zip(load.gauges, levels, strict=True):
+                if now is not None and level != gauge.value:
+                    gauge.set(now, level)
+
+    def _level_of(self, meter: Meter, load: PodLoad) -> float:
+        """Return the level of a ready pod that has a load of its own."""
+        if meter.source is None:
+            return load.queue.utilization
+        if meter.source is SignalSource.LOAD:
+            return self._rate * load.share
+        return load.queue.served if meter.source is SignalSource.SERVED else 0.0
 
     def advance(self, now: int) -> None:
         """Measure, and make measurements readable, if that is due."""
@@ -208,12 +234,16 @@ class Pipeline:
         begun, ready = max(begin, pod.begun), max(begin, pod.ready)
         share = (now - ready) / (now - begun) if ready < now else 0.0
         values: list[int] = []
-        for meter, gauge in zip(self.meters, self._gauges, strict=True):
+        load = pod.load
+        gauges = self._gauges if load is None else load.gauges
+        for meter, gauge in zip(self.meters, gauges, strict=True):
             level = 0.0
             if meter.per_pod and meter.source in _AT_ONCE:
-                level = self._moment(meter) if ready <= now else 0.0
+                level = self._moment(meter, load) if ready <= now else 0.0
             elif isinstance(gauge, Peak):
                 level = gauge.highest(max(now - meter.kept, pod.ready)) if pod.ready <= now else 0.0
+            elif meter.per_pod and load is not None:
+                level = gauge.window(begun, now)  # it was 0 before the pod was ready
             elif meter.per_pod and share:
                 level = gauge.mean(ready, now) * share
             used = meter.idle + meter.slope * level
@@ -241,7 +271,7 @@ class Pipeline:
             return gauge.window
         return lambda _begin, _end: self._moment(meter)
 
-    def _moment(self, meter: Meter) -> float:
+    def _moment(self, meter: Meter, load: PodLoad | None = None) -> float:
         """Return the level of a source that is not averaged."""
         queue, pods = self.queue, self.pods
         if meter.latency is not None:
@@ -249,7 +279,13 @@ class Pipeline:
             return meter.latency.at(rate=self._rate, capacity=pods.capacity, waiting=queue.length)
         if not meter.per_pod:
             return queue.length
+        if load is not None:
+            return load.queue.length
         return queue.length / pods.ready if pods.ready else 0.0
+
+
+def _gauge(meter: Meter, level: float) -> Gauge | Peak:
+    return Peak(level, kept=meter.kept) if meter.kept else Gauge(level)
 
 
 def _times(settings: MetricsPipeline) -> Times:

@@ -113,11 +113,16 @@ class Pods:
             if scheduler is not None and not scheduler.bind(pod):
                 self._wait(pod)
                 continue
-            pod.settled, pod.warmth = True, FULLY_WARM
+            pod.settled, pod.warmth = not self.are_apart, FULLY_WARM
             pod.seen = seen_pod(pod, clock, ready=True)
-            self.settled.append(pod)
-        self.ready = len(self.settled)
+            (self.settled if pod.settled else self.unsettled).append(pod)
+        self.ready = count - len(self.waiting)
         self._warm(FULLY_WARM * self.ready)
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether each pod has a load of its own."""
+        return self._workload.connections is not None
 
     def ready_to_count(self) -> int:
         """Return the number of running and ready pods, including those that are being deleted."""
@@ -221,6 +226,8 @@ class Pods:
             window: Its length in microseconds.
             kept: How long pods keep what their load needed, in microseconds: until then, older ones may use more.
         """
+        if self.are_apart:
+            return
         # The autoscaler compares the times that the API server stores.
         begin, seen = sampled - max(window, kept), self._clock.stored(sampled) - window
         rest: list[SimulatedPod] = []

@@ -6,9 +6,10 @@ Load arrives, waits, is served or dropped at rates that are constant between two
 import math
 from typing import Final
 
+from ocf.simulation.engine.averages import Gauge, Peak
 from ocf.simulation.engine.clock import NEVER, SECOND
 
-__all__ = ["FluidQueue"]
+__all__ = ["FluidQueue", "PodLoad"]
 
 _UNLIMITED: Final = math.inf
 
@@ -20,6 +21,7 @@ class FluidQueue:
         limit: The load units that can wait; None for no limit.
 
     Attributes:
+        capacity: Load units per second that can be served.
         served: Load units per second that are served.
         dropped: Load units per second that are dropped.
         utilization: Share of the capacity that is in use, from 0 to 1.
@@ -36,12 +38,12 @@ class FluidQueue:
         120
     """
 
-    __slots__ = ("_at", "_capacity", "_limit", "_rate", "dropped", "due", "length", "served", "utilization")
+    __slots__ = ("_at", "_limit", "_rate", "capacity", "dropped", "due", "length", "served", "utilization")
 
     def __init__(self, limit: float | None) -> None:
         self._limit = _UNLIMITED if limit is None else limit
         self._at = 0
-        self._rate = self._capacity = 0.0
+        self._rate = self.capacity = 0.0
         self.length = self.served = self.dropped = self.utilization = 0.0
         self.due = NEVER
 
@@ -49,7 +51,7 @@ class FluidQueue:
         """Compute the length at an instant."""
         if self.due == now:
             # Not by the sum below: its rounding would leave a rest, and the queue would never be empty.
-            self.length = 0.0 if self._rate < self._capacity else self._limit
+            self.length = 0.0 if self._rate < self.capacity else self._limit
         elif growth := self._rate - self.served - self.dropped:
             self.length = max(0.0, min(self._limit, self.length + growth * ((now - self._at) / SECOND)))
         self._at = now
@@ -61,7 +63,7 @@ class FluidQueue:
             now: The instant in microseconds, to which the queue has advanced.
             capacity: Load units per second that can be served.
         """
-        self._rate, self._capacity = rate, capacity
+        self._rate, self.capacity = rate, capacity
         self.dropped = 0.0
         self.due = NEVER
         if rate <= capacity and self.length == 0:
@@ -77,6 +79,28 @@ class FluidQueue:
                 self.due = _after(now, (self._limit - self.length) / (rate - capacity))
         elif rate < capacity:
             self.due = _after(now, self.length / (capacity - rate))
+
+    def refill(self, limit: float | None, more: float) -> None:
+        """Change the limit, and let more load wait, as far as it fits; the rates have to be set anew."""
+        self._limit = _UNLIMITED if limit is None else limit
+        self.length = min(self._limit, self.length + more)
+
+
+class PodLoad:
+    """The load of a ready pod.
+
+    Attributes:
+        share: Its share of the connections, and so of the load.
+        queue: The load that waits for it.
+        gauges: What the metrics pipeline measures of it, one for each meter; none before it is observed.
+    """
+
+    __slots__ = ("gauges", "queue", "share")
+
+    def __init__(self, limit: float | None) -> None:
+        self.share = 0.0
+        self.queue = FluidQueue(limit)
+        self.gauges: tuple[Gauge | Peak, ...] = ()
 
 
 def _after(now: int, seconds: float) -> int:

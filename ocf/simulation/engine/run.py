@@ -13,6 +13,7 @@ from ocf.errors import ConfigError
 from ocf.simulation.engine.activation import Activation, zero_warnings
 from ocf.simulation.engine.autoscaling import NOTHING, HPAController, subject_of
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
+from ocf.simulation.engine.connections import ConnectionQueues
 from ocf.simulation.engine.edits import Edit, placed_metrics
 from ocf.simulation.engine.meters import container_of, meters_of
 from ocf.simulation.engine.moments import Memory
@@ -25,6 +26,7 @@ from ocf.simulation.engine.stretches import Shared, Stretches
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.workload import Workload
 
 if TYPE_CHECKING:
     from ocf.simulation.engine.nodes import NodeCluster
@@ -71,8 +73,8 @@ class Run:
         self._per_pod = workload.capacity * scenario.objectives.target_utilization
         self._demand = 0
         self._failures = sorted((microseconds(each.at), each.pods) for each in workload.failures)
-        self._queue = FluidQueue(workload.queue.length)
         self._pods, self._nodes = _pods_and_nodes(scenario, replicas, name, container, clock=clock, full=full)
+        self._queue = _queue_of(workload, self._pods)
         self._rollouts = Rollouts(workload.rollouts, self._pods)
         self._pipeline = Pipeline(
             scenario.metrics,
@@ -100,8 +102,10 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes or an activator, more happens than the load shows; kept usage follows from earlier load, too.
-        if self._nodes is None and self._activation is None and not full and not self._pipeline.is_kept:
+        # With nodes or an activator, more happens than the load shows; usage that is kept and connections are not of the
+        # present load alone.
+        follows = not self._pipeline.is_kept and not self._pods.are_apart
+        if self._nodes is None and self._activation is None and not full and follows:
             self._stretches = Stretches(
                 shared,
                 pipeline=self._pipeline,
@@ -283,7 +287,7 @@ class Run:
         row: Row = (
             now / SECOND,
             self._rate,
-            pods.capacity,
+            queue.capacity,
             queue.served,
             queue.length,
             queue.dropped,
@@ -327,6 +331,15 @@ def _pods_and_nodes(
     pods = Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed, scheduler=fleet.scheduler)
     period = microseconds(scenario.nodes.sync_period)
     return pods, NodeCluster(fleet, pods, clock=clock, period=period, full=full)
+
+
+def _queue_of(workload: Workload, pods: Pods) -> FluidQueue:
+    """Return the queue in front of the pods, or one in front of each."""
+    limit, connections = workload.queue.length, workload.connections
+    if connections is None:
+        return FluidQueue(limit)
+    lifetime = microseconds(connections.lifetime)
+    return ConnectionQueues(limit, lifetime=lifetime, pods=pods, pod_capacity=workload.capacity)
 
 
 def _end_of(scenario: Scenario, load: LoadSeries) -> int:

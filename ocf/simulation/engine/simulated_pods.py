@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from ocf.autoscaling.algorithm import Pod, Readiness
 from ocf.simulation.engine.clock import Clock
+from ocf.simulation.engine.queue import PodLoad
 
 __all__ = ["FULLY_WARM", "PodHost", "SimulatedPod", "deletion_rank", "seen_pod", "warm_up"]
 
@@ -34,6 +35,7 @@ class SimulatedPod:
         steady: The instant from which it uses what other ready pods use; `NEVER` while it waits for a node.
         created_stored: Its creation as the API server stores it, in full seconds.
         uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
+        load: Its own load while it is ready; None where all ready pods share one queue.
         revision: The number of the template that it is of; a rollout makes a new one.
         warmth: Its share of the full capacity, in parts of `FULLY_WARM`.
     """
@@ -44,6 +46,7 @@ class SimulatedPod:
         "created_stored",
         "delays",
         "deleted",
+        "load",
         "name",
         "node",
         "ready",
@@ -70,6 +73,7 @@ class SimulatedPod:
         self.delays: tuple[int, int, int] = (0, 0, 0)
         self.deleted = False
         self.settled = False
+        self.load: PodLoad | None = None
         self.revision = 0
         self.warmth = 0
 

@@ -86,6 +86,16 @@ class Queue(Model):
     length: Rate | None = None
 
 
+class Connections(Model):
+    """Long connections over which the load arrives, as of gRPC and WebSocket.
+
+    Args:
+        lifetime: The mean lifetime of a connection, after which it is opened anew to any ready pod.
+    """
+
+    lifetime: PositivePeriod
+
+
 class PodFailure(Model):
     """Pods that fail; the workload replaces them.
 
@@ -145,6 +155,8 @@ class Workload(Model):
         warm_up: From Ready to full capacity, which grows linearly from none.
         termination: From the deletion of a pod, after which it serves nothing, until it is gone.
         queue: The queue in front of the pods.
+        connections: The connections over which the load arrives, in equal parts; None: each load unit goes to any ready
+            pod.
         service_time: Time that one load unit takes on an idle pod, for the latency; None: `1 / capacity`.
         failures: Pods that fail.
         rollouts: Rollouts, each of which replaces all pods.
@@ -161,6 +173,7 @@ class Workload(Model):
     warm_up: Period = timedelta()
     termination: Delay = Delay(mean=timedelta(seconds=5))
     queue: Queue = Queue()
+    connections: Connections | None = None
     service_time: Period | None = None
     failures: tuple[PodFailure, ...] = ()
     rollouts: tuple[Rollout, ...] = ()

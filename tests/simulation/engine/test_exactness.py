@@ -116,6 +116,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "readiness": draw(delays),
         "termination": draw(delays),
         "warm_up": f"{draw(seconds)}s",
+        "connections": draw(
+            st.sampled_from([None, None, None, {"lifetime": "1m"}, {"lifetime": "10s"}, {"lifetime": "9h"}])
+        ),
         "queue": {"length": draw(st.none() | st.integers(0, 500))},
         "rollouts": draw(st.lists(rollouts, max_size=2)),
         "failures": [
