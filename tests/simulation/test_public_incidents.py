@@ -105,3 +105,76 @@ def test_an_activation_threshold_above_the_target_leaves_messages_waiting(thresh
         result.warnings
     )
     assert bool(result.warnings) == is_stuck
+
+
+def schedule(start: str, end: str, replicas: int, zone: str = "UTC") -> dict[str, Any]:
+    """Return the signal of a trigger of type `cron`."""
+    written = {"start": start, "end": end, "desiredReplicas": replicas, "timeZone": zone}
+    return {"source": "schedule", "schedule": written}
+
+
+@pytest.mark.parametrize(
+    ("behavior", "late"),
+    [
+        # The window begins at the last sync before the end.
+        pytest.param({}, 285, id="as reported"),
+        pytest.param({"scaleDown": {"stabilizationWindowSeconds": 0}}, 0, id="what helped: no window of the HPA"),
+    ],
+)
+def test_the_end_of_a_schedule_waits_for_the_window_of_the_hpa(behavior: dict[str, Any], late: float) -> None:
+    """https://github.com/kedacore/keda/issues/5688: down five minutes after the end; cooldownPeriod is of no use."""
+    name = "s0-cron-EST-1007xxx-3007xxx"
+    result = simulated(
+        external(name, "1"),
+        spec={"minReplicas": 2, "maxReplicas": 6, "behavior": behavior},
+        workload={"capacity": 10, "signals": {name: schedule("10 07 * * *", "30 07 * * *", 3, "EST")}},
+        load={"type": "Steady", "rate": 0},
+        start="2026-04-12T12:00:00Z",
+        duration="1h",
+    )
+    assert [(each.time, each.after) for each in result.actions] == [(600, 3), (1800 + late, 2)]
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        pytest.param([("Percent", 5), ("Pods", 1)], 11, id="as reported"),
+        pytest.param([("Percent", 100)], 10, id="what helped: a policy of 100 percent"),
+    ],
+)
+def test_small_steps_down_end_within_the_tolerance(policies: list[tuple[str, int]], expected: int) -> None:
+    """https://github.com/kedacore/keda/issues/5820: from 20 to 10 by a schedule, and 11 stay."""
+    steps = [{"type": kind, "value": value, "periodSeconds": 2} for kind, value in policies]
+    signals = {"s0-cron": schedule("0 6 * * *", "0 1 * * *", 20), "s1-cron": schedule("0 1 * * *", "0 6 * * *", 10)}
+    result = simulated(
+        external("s0-cron", "1"),
+        external("s1-cron", "1"),
+        spec={
+            "minReplicas": 10,
+            "maxReplicas": 200,
+            "behavior": {"scaleDown": {"policies": steps, "stabilizationWindowSeconds": 2}},
+        },
+        workload={"capacity": 10, "replicas": 20, "signals": signals},
+        load={"type": "Steady", "rate": 0},
+        duration="5h",
+    )
+    assert counts(result, 3 * 3600, 5 * 3600) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("behavior", "expected"),
+    [
+        pytest.param({}, 19, id="as reported"),
+        pytest.param({"scaleUp": {"tolerance": "0"}}, 20, id="what helps: a tolerance of 0"),
+    ],
+)
+def test_a_schedule_within_the_tolerance_is_never_reached(behavior: dict[str, Any], expected: int) -> None:
+    """https://github.com/kedacore/keda/issues/7900: 20 scheduled, 19 run, and a ratio of 1.05 is close enough."""
+    result = simulated(
+        external("s0-cron", "1"),
+        spec={"maxReplicas": 50, "behavior": behavior},
+        workload={"capacity": 10, "replicas": 19, "signals": {"s0-cron": schedule("0 * * * *", "59 * * * *", 20)}},
+        load={"type": "Steady", "rate": 0},
+        duration="40m",
+    )
+    assert counts(result, 600, 2400) == {expected}

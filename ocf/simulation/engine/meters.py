@@ -7,7 +7,8 @@ from typing import Final
 from ocf.autoscaling.algorithm import Metric
 from ocf.errors import ConfigError
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
-from ocf.simulation.engine.clock import microseconds
+from ocf.simulation.engine.clock import Clock, microseconds
+from ocf.simulation.engine.scheduled import Scheduled
 from ocf.simulation.measures.instant_latency import LatencyModel
 from ocf.simulation.scenario.workload import Signal, SignalSource, Workload
 
@@ -31,6 +32,7 @@ class Meter:
         kept: How long a pod keeps what its load needed, in microseconds.
         request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
         latency: The model of the latency, for the source `latency`; otherwise None.
+        schedule: The schedule, for the source `schedule`; otherwise None.
     """
 
     metric: Metric
@@ -43,12 +45,14 @@ class Meter:
     kept: int = 0
     request: int | None = None
     latency: LatencyModel | None = None
+    schedule: Scheduled | None = None
 
     @property
     def measured(self) -> tuple[object, ...]:
         """What decides the values: equal for meters with equal values, whatever their targets are."""
         latency = None if self.latency is None else self.latency.parameters
-        return self.source, self.per_pod, self.idle, self.slope, latency
+        schedule = None if self.schedule is None else self.schedule.parameters
+        return self.source, self.per_pod, self.idle, self.slope, latency, schedule
 
     def starting_share(self, begun: int, ready: int, begin: int, end: int) -> float:
         """Return the share of a time in which a pod starts.
@@ -76,9 +80,9 @@ def amount(value: float) -> int:
     return -(-int(value * _NANO_PER_MILLI + 0.5) // _NANO_PER_MILLI)
 
 
-def meters_of(metrics: Sequence[Metric], workload: Workload) -> tuple[Meter, ...]:
+def meters_of(metrics: Sequence[Metric], workload: Workload, clock: Clock) -> tuple[Meter, ...]:
     """Return the meters of the metrics of an HPA."""
-    return tuple(_meter(metric, workload) for metric in metrics)
+    return tuple(_meter(metric, workload, clock) for metric in metrics)
 
 
 def container_of(metrics: Sequence[Metric]) -> str:
@@ -94,7 +98,7 @@ def container_of(metrics: Sequence[Metric]) -> str:
     return names[0] if names else "app"
 
 
-def _meter(metric: Metric, workload: Workload) -> Meter:
+def _meter(metric: Metric, workload: Workload, clock: Clock) -> Meter:
     if metric.type in RESOURCE_METRICS:
         request = workload.requests.get(metric.name)
         usage = workload.usage.get(metric.name)
@@ -127,7 +131,15 @@ def _meter(metric: Metric, workload: Workload) -> Meter:
     per_pod = metric.type not in PODLESS_METRICS
     latency = _latency(signal, workload) if signal.source is SignalSource.LATENCY else None
     slope = signal.factor * _MILLI
-    return Meter(metric=metric, source=signal.source, per_pod=per_pod, idle=0.0, slope=slope, latency=latency)
+    return Meter(
+        metric=metric,
+        source=signal.source,
+        per_pod=per_pod,
+        idle=0.0,
+        slope=slope,
+        latency=latency,
+        schedule=None if signal.schedule is None else Scheduled(signal.schedule, clock),
+    )
 
 
 def _latency(signal: Signal, workload: Workload) -> LatencyModel:

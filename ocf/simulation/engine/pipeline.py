@@ -26,7 +26,7 @@ __all__ = ["Pipeline", "Times"]
 _Level = Callable[[int, int], float]
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
-_AT_ONCE: Final = frozenset({SignalSource.QUEUE, SignalSource.LATENCY})
+_AT_ONCE: Final = frozenset({SignalSource.QUEUE, SignalSource.LATENCY, SignalSource.SCHEDULE})
 """Sources whose value is that of the moment, and not an average."""
 
 
@@ -269,6 +269,8 @@ class Pipeline:
             return lambda _begin, end: gauge.highest(end - meter.kept)
         if meter.source not in _AT_ONCE:
             return gauge.window
+        if (schedule := meter.schedule) is not None:
+            return lambda _begin, end: schedule.at(end)
         return lambda _begin, _end: self._moment(meter)
 
     def _moment(self, meter: Meter, load: PodLoad | None = None) -> float:

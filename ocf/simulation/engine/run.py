@@ -78,7 +78,7 @@ class Run:
         self._rollouts = Rollouts(workload.rollouts, self._pods)
         self._pipeline = Pipeline(
             scenario.metrics,
-            meters_of(metrics, workload),
+            meters_of(metrics, workload, clock),
             pods=self._pods,
             queue=self._queue,
             clock=clock,

@@ -49,6 +49,18 @@ def missing_inputs(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
                 f"required value: {subject} is the metric {metric.name} of type {metric.type}: add for example"
                 f" `{metric.name}: {{source: load}}`{instead}",
             )
+        else:
+            yield from _of_pods(scenario, metric, subject)
+
+
+def _of_pods(scenario: Scenario, metric: Metric, subject: str) -> Iterator[ScenarioProblem]:
+    signal = scenario.workload.signals[metric.name]
+    if signal.schedule is not None and metric.type == "Pods":
+        yield ScenarioProblem(
+            ("workload", "signals", metric.name, "schedule"),
+            f"{subject} is of type Pods, so that each pod has a value of its own: a schedule needs a metric of type"
+            " External or Object",
+        )
 
 
 def activator_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
@@ -115,6 +127,9 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
         if signal.percentile is not None and signal.source is not SignalSource.LATENCY:
             detail = f"needs the source latency, which has percentiles, and not {signal.source.value}"
             yield ScenarioProblem(("workload", "signals", name, "percentile"), detail)
+        if (signal.schedule is None) == (signal.source is SignalSource.SCHEDULE):
+            detail = "required value with the source schedule, and only with it"
+            yield ScenarioProblem(("workload", "signals", name, "schedule"), detail)
     for name, usage in scenario.workload.usage.items():
         if usage.busy < usage.idle:
             detail = f"must be at least the usage without load, {usage.idle}m, got {usage.busy}m"

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ocf.simulation.fields import Milli, Model, Period, Positive, PositivePeriod, Rate
+from ocf.simulation.scenario.schedule import Schedule
 
 __all__ = ["Delay", "PodFailure", "Queue", "Rollout", "Signal", "SignalSource", "Usage", "Workload"]
 
@@ -58,6 +59,8 @@ class SignalSource(StrEnum):
     """The load that is served."""
     QUEUE = "queue"
     """The load units that wait."""
+    SCHEDULE = "schedule"
+    """The replicas of a schedule while it is active, otherwise 0; not in a metric of type Pods."""
     LATENCY = "latency"
     """The latency of a load unit that arrives at the moment of the measurement, in seconds, by the queueing model."""
 
@@ -69,11 +72,13 @@ class Signal(Model):
         source: What the metric follows.
         factor: The value of the metric for one unit of the source.
         percentile: With the source `latency`: the percentile of the latency; None for the mean.
+        schedule: The schedule of the source `schedule`, and only of it.
     """
 
     source: SignalSource = SignalSource.LOAD
     factor: Positive = 1.0
     percentile: Annotated[float, Field(gt=0, lt=100)] | None = None
+    schedule: Schedule | None = None
 
 
 class Queue(Model):
