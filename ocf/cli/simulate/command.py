@@ -42,7 +42,11 @@ class SimulateOutput(StrEnum):
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option("--csv", metavar="FILE", help="Write the time series as CSV.")
 @click.option("--parquet", metavar="FILE", help="Write the time series as Parquet; needs the extra parquet.")
-@click.option("--init", is_flag=True, help="Print a scenario for the HPA in the manifests, or for --name in a cluster.")
+@click.option(
+    "--init",
+    is_flag=True,
+    help="Print a scenario for the HPA or ScaledObject in the manifests, or for the HPA --name in a cluster.",
+)
 @click.option("--name", metavar="NAME", help="With --init: name of the HPA.")
 @click.option("--namespace", "-n", metavar="NAME", help="With --init: namespace of the HPA.")
 @kubeconfig_option

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ocf.autoscaling.api.kinds import kind_problem
-from ocf.errors import ConfigError, ForbiddenError, NotFoundError
+from ocf.cli.output import echo
+from ocf.errors import ConfigError, ForbiddenError, ManifestError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation import InputError, initial_scenario
 from ocf.simulation.input_errors import InputProblem
 from ocf.simulation.scenario.autoscaler_file import checked_hpa
+from ocf.simulation.scenario.scaled_objects import SCALED_OBJECT_KIND, parts_of_scaled_object
 
 if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
@@ -24,13 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["print_scenario"]
 
 _KIND = "HorizontalPodAutoscaler"
+_KINDS = (_KIND, SCALED_OBJECT_KIND)
 _API_VERSION = "autoscaling/v2"
 
 
 def print_scenario(
     files: Sequence[str], *, name: str | None, namespace: str | None, kubeconfig: str | None, context: str | None
 ) -> None:
-    """Print a scenario for an HPA, with the requests of its target if that is known.
+    """Print a scenario for an HPA or a ScaledObject, with the requests of its target if that is known.
 
     Args:
         files: Manifests; none for the cluster.
@@ -59,9 +62,9 @@ def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> 
         if meant is not None:
             raise ConfigError(f"{document.place}: {meant.path}: {meant.detail}")
         objects.append((document, document.manifest))
-    autoscalers = [(document, each) for document, each in objects if each.get("kind") == _KIND]
+    autoscalers = [(document, each) for document, each in objects if each.get("kind") in _KINDS]
     if not autoscalers:
-        raise ConfigError(f"{', '.join(files)}: expected a {_KIND}, found none")
+        raise ConfigError(f"{', '.join(files)}: expected a {' or a '.join(_KINDS)}, found none")
     found = [
         (document, each)
         for document, each in autoscalers
@@ -70,25 +73,39 @@ def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> 
     ]
     if len(found) != 1:
         names = ", ".join(sorted(str(get_field(each, ("metadata", "name"))) for _, each in autoscalers))
-        raise ConfigError(f"expected one {_KIND}, found {len(found)}; select one of these with --name: {names}")
+        raise ConfigError(
+            f"expected one {' or '.join(_KINDS)}, found {len(found)}; select one of these with --name: {names}"
+        )
     document, hpa = found[0]
     _check(document, hpa)
     return hpa, next((each for _, each in objects if _is_target(each, hpa)), None)
 
 
 def _check(document: Document, hpa: Manifest) -> None:
-    from ocf.cli.validate.places import find_place
-
+    prefix = ""
+    if hpa.get("kind") == SCALED_OBJECT_KIND:
+        try:
+            parts = parts_of_scaled_object(hpa)
+        except ManifestError as error:
+            raise InputError(_problem(document, each.path, each.detail) for each in error.problems) from None
+        for note in parts.notes:
+            echo(f"note: {note}", err=True)
+        hpa, prefix = parts.hpa, "of the HPA that KEDA makes of it: "
     _, problems = checked_hpa(hpa, FeatureGates())
     if problems:
-        raise InputError(
-            InputProblem(document.file, each.detail, find_place(document, each.path).line, each.path)
-            for each in problems
-        )
+        raise InputError(_problem(document, each.path, f"{prefix}{each.detail}") for each in problems)
+
+
+def _problem(document: Document, path: str, detail: str) -> InputProblem:
+    from ocf.cli.validate.places import find_place
+
+    return InputProblem(document.file, detail, find_place(document, path).line, path)
 
 
 def _is_target(manifest: Manifest, hpa: Manifest) -> bool:
     wanted = get_field(hpa, ("spec", "scaleTargetRef")) or {}
+    # Only a ScaledObject may leave out the kind.
+    wanted = {"kind": "Deployment", **wanted}
     return (manifest.get("kind"), get_field(manifest, ("metadata", "name"))) == (
         wanted.get("kind"),
         wanted.get("name"),

@@ -1,8 +1,8 @@
 """A commented scenario for an HPA, to begin with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import indent
-from typing import Final
+from typing import Any, Final
 
 from ocf.autoscaling import default
 from ocf.autoscaling.algorithm import Autoscaler
@@ -12,6 +12,7 @@ from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.objects import Manifest, Quantity, dump_document
 from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS
+from ocf.simulation.scenario.scaled_objects import SCALED_OBJECT_KIND, ScaledObjectParts, parts_of_scaled_object
 
 __all__ = ["initial_scenario", "target_requests"]
 
@@ -21,18 +22,19 @@ _UNKNOWN: Final = {"cpu": "500m", "memory": "256Mi"}
 
 
 def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
-    """Return a commented scenario for an HPA, which runs as it is.
+    """Return a commented scenario for an HPA or a ScaledObject, which runs as it is.
 
     Args:
         hpa: The HPA; one of a beta becomes one of autoscaling/v2. What the API server adds to its metadata, and its
-            status, are left out.
+            status, are left out. Of a ScaledObject, it is the HPA that KEDA makes of it; its triggers become signals,
+            and scaling from and to zero an activator.
         target: The workload that it scales, from which replicas and requests are taken; None if it is not known.
 
     Returns:
         YAML.
 
     Raises:
-        ManifestError: If the HPA cannot be decoded.
+        ManifestError: If the HPA or the ScaledObject cannot be decoded.
 
     Example:
         >>> reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -41,6 +43,9 @@ def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
         >>> initial_scenario({**hpa, "spec": spec}).splitlines()[4]
         'name: web'
     """
+    parts_of = parts_of_scaled_object(hpa) if hpa.get("kind") == SCALED_OBJECT_KIND else None
+    if parts_of is not None:
+        hpa = parts_of.hpa
     decoded = default(read_hpa({name: part for name, part in hpa.items() if name != "status"}))
     autoscaler = Autoscaler.of(decoded)
     metadata = get_field(hpa, ("metadata",)) or {}
@@ -53,9 +58,17 @@ def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
     parts = [
         _HEAD.format(name=dump_document({"name": autoscaler.name or "simulation"}).strip()),
         f"hpa:\n{indent(dump_document(written), '  ')}",
-        "".join(f"{line}\n" for line in _workload(autoscaler, target)),
-        _LOAD.format(low=_CAPACITY * max(autoscaler.minimum, 1) // 2, peak=_CAPACITY * autoscaler.maximum // 2),
+        "".join(f"{line}\n" for line in _workload(autoscaler, target, parts_of)),
     ]
+    low = _CAPACITY * max(autoscaler.minimum, 1) // 2
+    if parts_of is not None and parts_of.activator is not None:
+        parts.append(
+            f"# KEDA scales from and to zero; the HPA scales above.\n{_block('activator', parts_of.activator)}"
+        )
+        # Otherwise it would never be idle.
+        low = 0
+    peak, hours = _CAPACITY * autoscaler.maximum // 2, 24 if "schedule:" in parts[2] else 1
+    parts.append(_LOAD.format(low=low, peak=peak, hours=hours))
     return "\n".join(parts)
 
 
@@ -88,12 +101,12 @@ metrics:
 objectives:
   overloadTime: 0.02
 
-duration: 1h
+duration: {hours}h
 seed: 1
 """
 
 
-def _workload(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
+def _workload(autoscaler: Autoscaler, target: Manifest | None, parts: ScaledObjectParts | None) -> Iterator[str]:
     yield "workload:"
     yield "  # Load units per second, such as requests, that one pod serves. An assumption: measure it."
     yield f"  capacity: {_CAPACITY}"
@@ -101,7 +114,7 @@ def _workload(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
     if isinstance(replicas, int):
         yield f"  replicas: {replicas}"
     yield from _requests(autoscaler, target)
-    yield from _signals(autoscaler)
+    yield from _signals(autoscaler) if parts is None else _trigger_signals(parts)
     yield "  # From the creation of a pod to the start of its containers, and from there until it is ready."
     yield "  startup: {mean: 2s, spread: 1s}"
     yield "  readiness: {mean: 8s, spread: 2s}"
@@ -168,3 +181,16 @@ def _signals(autoscaler: Autoscaler) -> Iterator[str]:
         yield "  signals:"
     for name in names:
         yield f"    {dump_document({name: None}).partition(': null')[0]}: {{source: load, factor: 1}}"
+
+
+def _trigger_signals(parts: ScaledObjectParts) -> Iterator[str]:
+    if parts.signals:
+        yield "  # What the triggers follow: load, served, queue or latency; `factor` is the value for one unit."
+        yield "  signals:"
+    for each in parts.signals:
+        yield f"    # {each.comment}"
+        yield from indent(_block(each.name, each.signal), "    ").splitlines()
+
+
+def _block(name: str, value: Mapping[str, Any]) -> str:
+    return dump_document({name: dict(value)})

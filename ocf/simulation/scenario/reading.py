@@ -22,6 +22,7 @@ from ocf.simulation.recording.format import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
 from ocf.simulation.scenario.checks import ScenarioProblem, activator_problems, contradictions, missing_inputs
 from ocf.simulation.scenario.recorded import recorded_scenario
+from ocf.simulation.scenario.scaled_objects import SCALED_OBJECT_KIND
 from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 
 __all__ = ["parse_scenario", "read_scenario", "scenario_problems"]
@@ -88,8 +89,9 @@ class _Reader:
 
     def read(self) -> Scenario:
         """Return the scenario."""
-        if self._manifest.get("kind") == HPA_KIND:
-            detail = f"must be 'Scenario', got {HPA_KIND!r}: `ocf simulate --init` writes a scenario for it"
+        kind = self._manifest.get("kind")
+        if kind in (HPA_KIND, SCALED_OBJECT_KIND):
+            detail = f"must be 'Scenario', got {kind!r}: `ocf simulate --init` writes a scenario for it"
             raise InputError([self._placed(FieldProblem("kind", detail))])
         try:
             scenario = Scenario.model_validate(self._manifest, by_alias=True, by_name=False)

@@ -18,6 +18,7 @@ from ocf.cli.simulate import files as simulate_files
 from ocf.cli.simulate import init as simulate_init
 from ocf.cli.simulate import run as simulate_run
 from ocf.objects import Manifest, load_document
+from ocf.simulation import parse_scenario
 from ocf.simulation.measures.catalog import MEASURES, Group
 from ocf.simulation.report.rows import COLUMN_NAMES
 from ocf.simulation.result import SimulationResult
@@ -238,11 +239,11 @@ def test_each_problem_of_a_file_has_a_line() -> None:
     assert len(lines) == 2
 
 
-def test_an_hpa_in_place_of_a_scenario_is_one_problem() -> None:
-    Path("web.yaml").write_text(HPA)
+@pytest.mark.parametrize("kind", ["HorizontalPodAutoscaler", "ScaledObject"])
+def test_an_autoscaler_in_place_of_a_scenario_is_one_problem(kind: str) -> None:
+    Path("web.yaml").write_text(HPA if kind == "HorizontalPodAutoscaler" else SCALED_OBJECT)
     assert simulated("web.yaml").stderr == (
-        "error: web.yaml:2: kind: must be 'Scenario', got 'HorizontalPodAutoscaler':"
-        " `ocf simulate --init` writes a scenario for it\n"
+        f"error: web.yaml:2: kind: must be 'Scenario', got '{kind}': `ocf simulate --init` writes a scenario for it\n"
     )
 
 
@@ -338,7 +339,64 @@ def test_init_names_the_file_without_an_hpa() -> None:
     Path("manifests.yaml").write_text(DEPLOYMENT)
     done = simulated("--init", "manifests.yaml")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "error: manifests.yaml: expected a HorizontalPodAutoscaler, found none\n"
+    assert done.stderr == "error: manifests.yaml: expected a HorizontalPodAutoscaler or a ScaledObject, found none\n"
+
+
+SCALED_OBJECT = """\
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: worker}
+spec:
+  scaleTargetRef: {name: web}
+  maxReplicaCount: 5
+  triggers:
+  - {type: rabbitmq, metadata: {host: "amqp://user:secret@rabbit/", queueName: jobs, value: "5"}}
+  - {type: mysql, metadata: {queryValue: "12"}}
+"""
+
+
+def test_init_writes_the_scenario_of_a_scaled_object() -> None:
+    target = DEPLOYMENT.replace(", namespace: shop}\nspec:", "}\nspec:\n  replicas: 3")
+    Path("manifests.yaml").write_text(f"{SCALED_OBJECT}---\n{target}")
+    done = simulated("--init", "manifests.yaml")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == (
+        "note: workload.signals.s1-mysql: trigger 1, mysql: assumed; write its source (load, served, queue, latency)"
+        " and factor\n"
+    )
+    assert "secret" not in done.output
+    scenario = parse_scenario(done.stdout)
+    assert scenario.activator is not None
+    assert scenario.workload.replicas == 3
+    Path("scenario.yaml").write_text(done.stdout)
+    run = json.loads(simulated("scenario.yaml", "--output", "json", "--no-report").stdout)["runs"][0]
+    assert {"activator", "HPA"} == {each["source"] for each in run["actions"]}
+    assert run["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        pytest.param(
+            "maxReplicaCount: 5",
+            "minReplicaCount: 9\n  maxReplicaCount: 5",
+            "spec.maxReplicas: of the HPA that KEDA makes of it: ",
+            id="what the API server rejects",
+        ),
+        pytest.param(
+            "type: mysql, metadata: {queryValue",
+            "type: cron, metadata: {timezone: UTC, start: 0 8 * * *, end: 0 25 * * *, desiredReplicas",
+            "manifests.yaml:9: spec.triggers[1].metadata.end: the hour must be 0 to 23",
+            id="what KEDA rejects",
+        ),
+    ],
+)
+def test_init_names_the_line_of_a_problem_of_a_scaled_object(before: str, after: str, problem: str) -> None:
+    Path("manifests.yaml").write_text(SCALED_OBJECT.replace(before, after))
+    done = simulated("--init", "manifests.yaml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert problem in done.stderr
+    assert "secret" not in done.output
 
 
 def test_init_selects_an_hpa_by_its_name() -> None:
