@@ -14,6 +14,8 @@ from ocf.runtime.events import broadcasting_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
 from ocf.runtime.operator import Lease, Listen
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
+from ocf.runtime.sharding.membership import Membership
+from ocf.runtime.sharding.shard_metrics import ShardMetrics
 
 __all__ = ["MakeController", "leader_runner", "pod_namespace", "run_serving"]
 
@@ -67,10 +69,20 @@ async def run_serving(
     registry: CollectorRegistry,
     listen: Listen,
     *,
+    shards: Membership | None = None,
     on_serving: Callable[[Endpoints], None] = lambda _: None,
 ) -> None:
-    """Run a controller until it is stopped, with its metrics and probes over HTTP."""
+    """Run a controller until it is stopped, with its metrics and probes over HTTP.
+
+    Args:
+        shards: The part of a process among several replicas.
+    """
     live, ready = {"reconciles": runner.live, "lease": runner.lost}, {"controller": runner.ready}
-    async with serving(registry=registry, live=live, ready=ready, host=listen.host, port=listen.port) as endpoints:
+    notes = {}
+    if shards is not None:
+        ready, notes = {**ready, "shards": shards.ready}, {"shards": shards.describe}
+        ShardMetrics(registry, shards)
+    served = serving(registry=registry, live=live, ready=ready, notes=notes, host=listen.host, port=listen.port)
+    async with served as endpoints:
         on_serving(endpoints)
         await runner.run()

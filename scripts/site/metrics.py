@@ -9,8 +9,13 @@ from ocf.concepts import SystemClock
 from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from ocf.runtime.monitoring import PrometheusRecorder
+from ocf.runtime.operator import Lease, Sharding
+from ocf.runtime.operator.options import membership
 from ocf.runtime.operator.state_metrics import StateMetrics
+from ocf.runtime.sharding.membership import Membership
+from ocf.runtime.sharding.shard_metrics import ShardMetrics
 from ocf.runtime.workqueue.metrics import QueueMetrics
+from ocf_server import EmbeddedCluster
 
 __all__ = ["page"]
 
@@ -26,7 +31,7 @@ def page() -> str:
     """Return the page, in Markdown."""
     parts = {
         "An operator": _of_operator(),
-        "The HPA controller": HpaMonitor().registry,
+        "The HPA controller": _of_hpa_controller(),
         "The node-group controller": NodeGroupMonitor().registry,
     }
     return "\n".join([_INTRODUCTION, *(f"## {title}\n\n{_table(registry)}" for title, registry in parts.items())])
@@ -37,7 +42,18 @@ def _of_operator() -> CollectorRegistry:
     PrometheusRecorder(controller="shop", registry=registry)
     QueueMetrics(registry)
     StateMetrics(registry, "shop", SystemClock())
+    ShardMetrics(registry, _shards())
     return registry
+
+
+def _of_hpa_controller() -> CollectorRegistry:
+    registry = HpaMonitor().registry
+    ShardMetrics(registry, _shards())
+    return registry
+
+
+def _shards() -> Membership:
+    return membership(EmbeddedCluster(), Lease("shop", "default"), Sharding(), SystemClock())
 
 
 def _table(registry: CollectorRegistry) -> str:

@@ -96,4 +96,4 @@ async def run_process(
     )
     with tracing_with(options.tracer):
         async with shards.joined() if shards is not None else nullcontext():
-            await run_serving(runner, registry, options.listen, on_serving=on_serving)
+            await run_serving(runner, registry, options.listen, shards=shards, on_serving=on_serving)

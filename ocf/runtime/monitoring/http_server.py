@@ -2,7 +2,7 @@
 
 The responses of `/healthz` and `/readyz` are those of Kubernetes' own components (`apiserver/pkg/server/healthz`): 200
 and `ok`, or 500 and the failed checks; `?verbose` lists all checks, `?exclude=NAME` skips one, and `/healthz/NAME` runs
-one.
+one. A line of a check that passes may say more, after `ok: `.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ async def serving(
     registry: CollectorRegistry | None = None,
     live: Checks | None = None,
     ready: Checks | None = None,
+    notes: Checks | None = None,
     host: str = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside of the pod)
     port: int = _PORT,
 ) -> AsyncIterator[Endpoints]:
@@ -61,6 +62,7 @@ async def serving(
         registry: The registry that `/metrics` renders; None does not serve `/metrics`.
         live: The checks of `/healthz`, in addition to the event loop's: if one fails, the process is to be restarted.
         ready: The checks of `/readyz`: if one fails, the process cannot work now, but may be able to later.
+        notes: What `/readyz?verbose` says of a check of `ready` that passes, by its name.
         host: The address to listen on.
         port: The port to listen on; 0 takes any free port.
 
@@ -89,7 +91,7 @@ async def serving(
 
     app = web.Application()
     for page, checks in (("healthz", live), ("readyz", ready)):
-        pages = _Probe(page, {"ping": lambda: "", **(checks or {})})
+        pages = _Probe(page, {"ping": lambda: "", **(checks or {})}, (notes or {}) if checks is ready else {})
         app.router.add_get(f"/{page}", pages.all)
         app.router.add_get(f"/{page}/{{name}}", pages.one)
     if registry is not None:
@@ -116,16 +118,32 @@ class _Probe:
         page: `healthz` or `readyz`.
     """
 
-    def __init__(self, page: str, checks: Checks) -> None:
+    def __init__(self, page: str, checks: Checks, notes: Checks) -> None:
         self._page = page
         self._checks = checks
+        self._notes = notes
 
     async def all(self, request: web.Request) -> web.Response:
         """Respond with the result of all checks that are not excluded."""
+        from aiohttp import web
+
         excluded = request.query.getall("exclude", [])
         unknown = sorted(set(excluded) - self._checks.keys())
         problems = {name: _run(check) for name, check in self._checks.items() if name not in excluded}
-        return _answer(self._page, problems, excluded, unknown, verbose="verbose" in request.query)
+        failed = any(problems.values())
+        if not (failed or "verbose" in request.query):
+            return web.Response(text="ok")
+        lines = [self._line(name, problem) for name, problem in problems.items()]
+        lines += [f"[+]{name} excluded: ok" for name in excluded if name not in unknown]
+        if unknown:
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}")
+        lines.append(f"{self._page} check {'failed' if failed else 'passed'}")
+        return web.Response(status=500 if failed else 200, text="\n".join(lines) + "\n")
+
+    def _line(self, name: str, problem: str) -> str:
+        if problem:
+            return f"[-]{name} failed: {problem}"
+        return f"[+]{name} ok: {_run(self._notes[name])}" if name in self._notes else f"[+]{name} ok"
 
     async def one(self, request: web.Request) -> web.Response:
         """Respond with the result of one check."""
@@ -136,22 +154,6 @@ class _Probe:
             return web.Response(status=404, text=f"unknown check {name!r}, expected {', '.join(self._checks)}\n")
         problem = _run(self._checks[name])
         return web.Response(status=500, text=f"{problem}\n") if problem else web.Response(text="ok")
-
-
-def _answer(
-    page: str, problems: Mapping[str, str], excluded: list[str], unknown: list[str], *, verbose: bool
-) -> web.Response:
-    from aiohttp import web
-
-    failed = any(problems.values())
-    if not (failed or verbose):
-        return web.Response(text="ok")
-    lines = [f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in problems.items()]
-    lines += [f"[+]{name} excluded: ok" for name in excluded if name not in unknown]
-    if unknown:
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}")
-    lines.append(f"{page} check {'failed' if failed else 'passed'}")
-    return web.Response(status=500 if failed else 200, text="\n".join(lines) + "\n")
 
 
 def _run(check: Check) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ocf.runtime.monitoring.http_server import Check, Checks
     from ocf.runtime.operator.controller import Controller
     from ocf.runtime.operator.declared_kinds import DeclaredKinds
+    from ocf.runtime.sharding.membership import Membership
 
 __all__ = ["Health"]
 
@@ -46,7 +47,7 @@ class Health:
         self._webhooks: WebhookServer | None = None
         self._converted: Collection[tuple[str, str]] = ()
         self._starts: dict[str, str] = {}
-        self._shards: Check | None = None
+        self._shards: Membership | None = None
 
     def expect(self, part: str, problem: str) -> None:
         """Make the process unready until a part of it has started, `webhooks`; called before the checks are served."""
@@ -61,9 +62,9 @@ class Health:
         self._webhooks, self._converted = webhooks, converted
         self.has_started("webhooks")
 
-    def set_shards(self, check: Check) -> None:
-        """Set the check of the Leases of a process that shares the owners with others."""
-        self._shards = check
+    def set_shards(self, shards: Membership) -> None:
+        """Set the part of a process that shares the owners with others."""
+        self._shards = shards
 
     def set_waiting(self, caches: Sequence[CachedCluster], declared: Sequence[DeclaredKinds]) -> None:
         """Set the caches that are filled while the process waits for the lease, and the kinds that they must have."""
@@ -93,8 +94,13 @@ class Health:
             "owners": lambda: self.owners(without=self._converted),
             "watches": lambda: self.watches(without=self._converted),
         }
-        shards = {"shards": self._shards} if self._shards is not None else {}
+        shards = {"shards": self._shards.ready} if self._shards is not None else {}
         return {**own, **shards, **{part: partial(self._started, part) for part in self._starts}}
+
+    @property
+    def notes(self) -> Checks:
+        """What `/readyz?verbose` says of a check that passes."""
+        return {"shards": self._shards.describe} if self._shards is not None else {}
 
     def _live_webhooks(self) -> str:
         return self._webhooks.live() if self._webhooks is not None else ""

@@ -44,6 +44,7 @@ from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.uncached_kinds import UncachedKinds
 from ocf.runtime.operator.webhook_options import serving_webhooks
+from ocf.runtime.sharding.shard_metrics import ShardMetrics
 from ocf.runtime.sharding.sharded_objects import ShardedObjects
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
@@ -100,9 +101,9 @@ class Manager:
         lease = self._runner.lost if options.lease is not None else None
         self.health: Final = Health(options.clock, options.watch_failure_timeout, lease)
         if self._shards is not None:
-            self.health.set_shards(self._shards.ready)
+            self.health.set_shards(self._shards)
             if self._metrics is not None:
-                self._metrics.state.set_shards(self._shards)
+                ShardMetrics(self._metrics.registry, self._shards)
         self._background = Background(operators, cluster, partial(self._cache, cluster), options, self._stop)
         self._waiting: OperatorCaches | None = None
         """The caches that outlive a term; None if each term has its own."""
@@ -156,9 +157,13 @@ class Manager:
             stack.enter_context(tracing_with(self._options.tracer))
             listen = self._options.listen
             if listen is not None:
-                health, registry = self.health, self.registry
                 served = serving(
-                    registry=registry, live=health.live, ready=health.ready, host=listen.host, port=listen.port
+                    registry=self.registry,
+                    live=self.health.live,
+                    ready=self.health.ready,
+                    notes=self.health.notes,
+                    host=listen.host,
+                    port=listen.port,
                 )
                 self.endpoints = await stack.enter_async_context(served)
             if not await self._background.open(stack):
@@ -442,7 +447,7 @@ class _ProcessMetrics:
         self._first = PrometheusRecorder(options.metrics_prefix, controller="", registry=options.registry)
         self.registry: Final = self._first.registry
         self.queues: Final = QueueMetrics(self.registry)
-        lease = options.lease.name if options.lease is not None else ""
+        lease = options.lease.name if options.lease is not None and options.sharding is None else ""
         self.state: Final = StateMetrics(self.registry, lease, options.clock)
 
     def recorder(self, name: str) -> PrometheusRecorder:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ocf.cluster.cache.informer_state import InformerState
     from ocf.component.external.calls import ExternalCalls
     from ocf.concepts import Clock
-    from ocf.runtime.sharding.membership import Membership
 
 __all__ = ["CacheView", "StateMetrics"]
 
@@ -33,7 +32,7 @@ class StateMetrics:
     """The state of a process, as metrics.
 
     Args:
-        lease: Name of the lease; empty without leader election, which omits the metric of the election.
+        lease: Name of the lease of a leader; empty without leader election, which omits the metric of the election.
         clock: The clock of the process.
     """
 
@@ -43,12 +42,7 @@ class StateMetrics:
         self._waiting: Sequence[CacheView] = ()
         self._paused: Mapping[str, Callable[[], int]] = {}
         self._external: ExternalCalls | None = None
-        self._shards: Membership | None = None
         registry.register(self)
-
-    def set_shards(self, shards: Membership) -> None:
-        """Set the part of the process among the replicas that divide the owners."""
-        self._shards = shards
 
     def set_waiting(self, caches: Sequence[CacheView]) -> None:
         """Set the caches that are filled while the process waits for the lease."""
@@ -74,7 +68,7 @@ class StateMetrics:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the gauges with their present values."""
-        healthy, objects, paused, calls, answers, leads, holds, replicas = self._gauges()
+        healthy, objects, paused, calls, answers, leads = self._gauges()
         # Owners that a label selector selects are watched apart from the other objects of their kind.
         watched: dict[tuple[str, str, str], list[InformerState]] = {}
         for state in (state for cache in self._caches or self._waiting for state in cache.informers):
@@ -88,15 +82,9 @@ class StateMetrics:
         for target, (running, is_answering) in external.items():
             calls.add_metric((target,), running)
             answers.add_metric((target,), float(is_answering))
-        shards = self._shards
-        if shards is not None:
-            held = shards.slots.held
-            for slot in range(shards.slots.sharding.slots):
-                holds.add_metric((self._lease, str(slot)), float(slot in held))
-            replicas.add_metric((self._lease,), len(shards.replicas))
-        elif self._lease:
+        if self._lease:
             leads.add_metric((self._lease,), float(bool(self._caches)))
-        yield from (healthy, objects, paused, calls, answers, leads, holds, replicas)
+        yield from (healthy, objects, paused, calls, answers, leads)
 
     def _gauges(self) -> tuple[GaugeMetricFamily, ...]:
         return (
@@ -117,11 +105,5 @@ class StateMetrics:
                 "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates"
                 " master. 'name' is the string used to identify the lease.",
                 labels=("name",),
-            ),
-            GaugeMetricFamily(
-                "ocf_slot_held", "Whether this replica holds a slot of the owners: 1, or 0.", labels=("name", "slot")
-            ),
-            GaugeMetricFamily(
-                "ocf_replicas", "Replicas that divide the owners, as this one sees them.", labels=("name",)
             ),
         )

@@ -144,7 +144,7 @@ class Membership:
         """The identities of the replicas that are alive, as of the last look."""
         self.holders: tuple[str, ...] = ("",) * sharding.slots
         """The holder of each slot, as of the last look."""
-        self._problem = self._waits_for = ""
+        self._problem = self._waits = ""
 
     def ready(self) -> str:
         """Return why the leases cannot be renewed; empty if they can.
@@ -152,6 +152,16 @@ class Membership:
         A process that waits for a leader of the time before is ready: a rolling update would wait for it.
         """
         return self._problem
+
+    def describe(self) -> str:
+        """Return what this process holds, or for what it waits, for whoever operates the cluster."""
+        if self._waits:
+            return f"waits: {self._waits}"
+        parts = [f"{len(self.slots.held)} of {len(self.holders)} slots", f"replicas: {len(self.replicas)}"]
+        for side, by_server in (("the API server", True), ("this process", False)):
+            if kinds := [kind for (_, kind), one in self.slots.by_server.items() if one is by_server]:
+                parts.append(f"{side} selects the objects of {', '.join(sorted(kinds))}")
+        return "; ".join(parts)
 
     @asynccontextmanager
     async def joined(self) -> AsyncGenerator[Slots, None]:
@@ -229,21 +239,17 @@ class Membership:
         if self.slots.extend(min(self._own.valid_until, self._group.valid_until)):
             _log.warning("%s has lost its slots: its leases were not renewed in time", self.slots.identity)
         self._problem = ""
-        waits_for = "" if self._group.holds else self._group.holder
-        if waits_for != self._waits_for:
-            self._waits_for = waits_for
-            if waits_for:
-                mine = self._group.identity
-                _log.info(
-                    "%s waits: the lease %s is held by %s, not %s",
-                    self.slots.identity,
-                    self._group.key,
-                    waits_for,
-                    mine,
-                )
+        waits = "" if self._group.holds or not self._group.holder else self._held_by_others
+        if waits and waits != self._waits:
+            _log.info("%s waits: %s", self.slots.identity, waits)
+        self._waits = waits
         if self.slots.valid_for <= _NEVER:
             return
         await self._balance(leases, began)
+
+    @property
+    def _held_by_others(self) -> str:
+        return f'the lease {self._group.key} is held by "{self._group.holder}", not by "{self._group.identity}"'
 
     async def _renew_own(self) -> bool:
         """Renew the Lease of this process; return False if another process has it."""
@@ -325,9 +331,13 @@ class Membership:
             if began - since > self._timing.lease * _LONG and name.startswith(f"{self._name}-replica-"):
                 if _holder(lease) in holders:
                     continue
-                as_read = Preconditions(resource_version=lease["metadata"]["resourceVersion"])
-                with suppress(NotFoundError, ConflictError):
-                    await self._cluster.delete(ObjectKey.of(lease), DeleteOptions(preconditions=as_read))
+                await self._delete(lease)
+
+    async def _delete(self, lease: Manifest) -> None:
+        """Delete a Lease unless it has changed."""
+        as_read = Preconditions(resource_version=lease["metadata"]["resourceVersion"])
+        with suppress(NotFoundError, ConflictError):
+            await self._cluster.delete(ObjectKey.of(lease), DeleteOptions(preconditions=as_read))
 
     async def _take(self, records: Mapping[int, Manifest | None], *, holder: str | None = None) -> None:
         """Write slots, and hold those that no other replica wrote first.

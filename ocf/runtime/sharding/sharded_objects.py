@@ -77,7 +77,7 @@ class ShardedObjects(InterceptingCluster):
         limits = {"shard_selector": str(selector)} if selector.ranges else {"limit": 1, "continue_token": ""}
         page = await self._inner.list(api_version, kind, replace(options, **limits))
         if selector.ranges:
-            self.slots.note_selection(kind, by_server=bool(page.shard_selector))
+            self.slots.note_selection(api_version, kind, by_server=bool(page.shard_selector))
         if self.slots.sharding.by == "namespace" and not all(item["metadata"].get("namespace") for item in page.items):
             raise ConfigError(f"{api_version} {kind} is cluster-scoped: shard by uid, its objects are in no namespace")
         items = tuple(item for item in page.items if selector.matches(item))

@@ -82,8 +82,8 @@ class Slots:
         """Set when the slots in which work may begin have changed, and replaced by a new event then."""
         self.moved = asyncio.Event()
         """The same of the slots that are held."""
-        self.by_server: dict[str, bool] = {}
-        """The kinds that are sharded, each with whether the API server selects the objects."""
+        self.by_server: dict[tuple[str, str], bool] = {}
+        """The kinds that are sharded, by version and kind, each with whether the API server selects the objects."""
 
     @property
     def valid_for(self) -> timedelta:
@@ -239,11 +239,11 @@ class Slots:
         if any(not each.leaving for each in found):
             self._notify()
 
-    def note_selection(self, kind: str, *, by_server: bool) -> None:
+    def note_selection(self, api_version: str, kind: str, *, by_server: bool) -> None:
         """Note whether the API server has selected the objects of these slots; what is new is logged."""
-        if self.by_server.get(kind) is by_server:
+        if self.by_server.get((api_version, kind)) is by_server:
             return
-        self.by_server[kind] = by_server
+        self.by_server[api_version, kind] = by_server
         if by_server:
             _log.info("the API server sends the objects of the kind %s that are in the slots of this process", kind)
         else:

@@ -6,20 +6,30 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from aiohttp import ClientSession
 
 from ocf.cluster import Cluster, Request
+from ocf.cluster.client import ApiServerCluster
+from ocf.cluster.client.kubeconfig import load_config
 from ocf.controllers.hpa import HpaControllerOptions, Mode
 from ocf.controllers.hpa.controller import HpaController
-from ocf.controllers.hpa.manager import ProcessOptions
+from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.manager import ProcessOptions, run_process
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.leader import Timing
+from ocf.runtime.monitoring.http_server import Endpoints
+from ocf.runtime.operator import Lease, Listen
 from ocf.runtime.sharding import Sharding
 from ocf.runtime.sharding.membership import Membership
 from ocf.testing import InterceptingCluster, run_in_virtual_time
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
+from tests.support import eventually
 
 from .conftest import Env, periods
 
@@ -116,6 +126,37 @@ def test_each_autoscaler_is_scaled_by_the_replica_of_its_namespace() -> None:
             assert await scaled_by(env, 120, one) == {"one": {*NAMESPACES}}
 
     run_in_virtual_time(work())
+
+
+@pytest.mark.parametrize("sharding", [False, True])
+async def test_a_process_shows_its_slots_in_readiness_and_metrics(tmp_path: Path, *, sharding: bool) -> None:
+    cluster = EmbeddedCluster()
+    await cluster.create(definition(), field_manager="admin")
+    started: asyncio.Future[Endpoints] = asyncio.get_running_loop().create_future()
+    stopped = asyncio.Event()
+    async with serving(cluster) as server:
+        write_kubeconfig(server.kubeconfig(), tmp_path / "kubeconfig")
+        options = ProcessOptions(
+            controller=HpaControllerOptions(sharding=sharding),
+            lease=Lease("hpa", "default", "one"),
+            listen=Listen(host="127.0.0.1", port=0),
+        )
+        async with ApiServerCluster(load_config(tmp_path / "kubeconfig")) as connected:
+            running = asyncio.create_task(run_process(connected, options, stopped, on_serving=started.set_result))
+            async with ClientSession((await started).url) as session:
+
+                async def ask(path: str) -> str:
+                    async with session.get(path) as answer:
+                        return await answer.text()
+
+                held = "[+]shards ok: 64 of 64 slots; replicas: 1" if sharding else "[+]controller ok"
+                await eventually(lambda: ask("/readyz?verbose"), lambda text: held in text)
+                metrics = await ask("/metrics")
+                assert ('ocf_slot_held{name="hpa",slot="63"} 1.0' in metrics) is sharding
+                assert ('ocf_replicas{name="hpa"} 1.0' in metrics) is sharding
+                assert ("shards" in await ask("/readyz?verbose")) is sharding
+            stopped.set()
+            await running
 
 
 @pytest.mark.parametrize(

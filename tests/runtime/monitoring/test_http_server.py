@@ -36,6 +36,19 @@ async def test_a_process_without_checks_lives_and_is_ready() -> None:
         assert await asked(session, "/healthz?verbose") == (200, "[+]ping ok\nhealthz check passed\n")
 
 
+async def test_a_check_that_passes_may_say_more_on_the_verbose_page_of_readiness() -> None:
+    problem = ""
+    checks, notes = {"shards": lambda: problem, "queue": lambda: ""}, {"shards": lambda: "4 of 64 slots"}
+    async with asking(live=checks, ready=checks, notes=notes) as (session, _):
+        assert await asked(session, "/readyz") == (200, "ok")
+        passed = "[+]ping ok\n[+]shards ok: 4 of 64 slots\n[+]queue ok\nreadyz check passed\n"
+        assert await asked(session, "/readyz?verbose") == (200, passed)
+        assert await asked(session, "/readyz/shards") == (200, "ok")
+        problem = "lost"
+        failed = "[+]ping ok\n[-]shards failed: lost\n[+]queue ok\nreadyz check failed\n"
+        assert await asked(session, "/readyz") == (500, failed)
+
+
 async def test_a_check_that_fails_is_named_and_all_others_too() -> None:
     problem = "lost"
     async with asking(live={"watch": lambda: problem, "queue": lambda: ""}) as (session, _):

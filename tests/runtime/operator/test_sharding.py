@@ -43,7 +43,8 @@ class Fleet:
     """Replicas of one operator."""
 
     cluster: EmbeddedCluster
-    sharding: Sharding
+    sharding: Sharding | None
+    """How the replicas divide the owners that are started from now on; None for one leader."""
     envs: dict[str, Env] = field(default_factory=dict)
     managers: dict[str, Manager] = field(default_factory=dict)
     busy: dict[str, str] = field(default_factory=dict)
@@ -439,9 +440,17 @@ def test_a_process_without_its_leases_is_not_ready() -> None:
     run(work)
 
 
-def test_metrics_say_what_a_replica_holds() -> None:
+@pytest.mark.parametrize("gate", [False, True])
+def test_metrics_and_readiness_say_what_a_replica_holds_and_which_side_selects_it(*, gate: bool) -> None:
     async def work(fleet: Fleet) -> None:
         await fleet.start("one", "two")
+        side = "the API server" if gate else "this process"
+        for manager in fleet.managers.values():
+            said = manager.health.notes["shards"]()
+            assert said == f"6 of 12 slots; replicas: 2; {side} selects the objects of Shop"
+            assert manager.registry is not None
+            labels = {"name": "shops", "api_version": "example.com/v1", "kind": "Shop"}
+            assert manager.registry.get_sample_value("ocf_sharded_by_server", labels) == int(gate)
         held = Counter[str]()
         for manager in fleet.managers.values():
             assert manager.registry is not None
@@ -450,6 +459,43 @@ def test_metrics_say_what_a_replica_holds() -> None:
                 value = manager.registry.get_sample_value("ocf_slot_held", {"name": "shops", "slot": slot})
                 held[slot] += int(value or 0)
         assert held == dict.fromkeys(map(str, range(12)), 1)
+
+    run(work, gate=gate)
+
+
+@pytest.mark.parametrize(
+    ("changed", "end"),
+    [
+        pytest.param(Sharding(slots=4), "stop", id="fewer slots"),
+        pytest.param(Sharding(slots=4), "kill", id="fewer slots, and the former replicas are killed"),
+        pytest.param(Sharding(slots=20), "stop", id="more slots"),
+        pytest.param(Sharding(by="namespace", slots=12), "stop", id="by another field"),
+        pytest.param(None, "stop", id="one leader"),
+    ],
+)
+def test_a_rolling_update_that_changes_how_owners_are_divided_reconciles_none_twice_at_once(
+    changed: Sharding | None, end: Literal["stop", "kill"]
+) -> None:
+    """The replicas of before and of after run at the same time; each owner is edited all the while."""
+
+    async def work(fleet: Fleet) -> None:
+        names = await create(fleet, 12)
+        await fleet.start("old-1", "old-2")
+        fleet.sharding = changed
+        for number in (1, 2):
+            await fleet.start(f"new-{number}")
+            await edit_all(fleet, f"in step {number}")
+            await asyncio.sleep(5)
+            assert not fleet.names(f"new-{number}")
+            await (fleet.stop if end == "stop" else fleet.kill)(f"old-{number}")
+            await edit_all(fleet, f"after step {number}")
+        await asyncio.sleep(2 * LEASE_TIME + 10)
+        assert await mottos(fleet) == {"after step 2"}
+        fleet.forget()
+        await edit_all(fleet, "closed")
+        await asyncio.sleep(20)
+        fleet.check(names)
+        assert await mottos(fleet) == {"closed"}
 
     run(work)
 
