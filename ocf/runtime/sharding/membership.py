@@ -304,6 +304,7 @@ class Membership:
         for slot in self.slots.held:
             if target[slot] != me and slot not in self._leaving:
                 self._give_up(slot)
+        await self._remove_slots(leases)
 
     def _free(self, holders: list[str], records: list[Manifest | None], alive: set[str], began: timedelta) -> set[int]:
         """Return the slots that this process may take."""
@@ -332,6 +333,18 @@ class Membership:
                 if _holder(lease) in holders:
                     continue
                 await self._delete(lease)
+
+    async def _remove_slots(self, leases: Mapping[str, Manifest]) -> None:
+        """Delete the Leases of slots that there are no more, since the number of slots is smaller than before.
+
+        Replicas with the former number have ended: otherwise this one would not have the lease of all. One does this.
+        """
+        if 0 not in self.slots.held:
+            return
+        prefix, total = slot_name(self._name, 0).removesuffix("0"), len(self.holders)
+        named = [(name.removeprefix(prefix), lease) for name, lease in leases.items() if name.startswith(prefix)]
+        beyond = [lease for slot, lease in named if slot.isdecimal() and int(slot) >= total]
+        await asyncio.gather(*(self._delete(lease) for lease in beyond[:_AT_ONCE]))
 
     async def _delete(self, lease: Manifest) -> None:
         """Delete a Lease unless it has changed."""

@@ -504,6 +504,58 @@ def test_a_leader_and_replicas_that_divide_otherwise_wait_for_each_other() -> No
     run_in_virtual_time(work())
 
 
+def slot_leases(leases: list[Manifest]) -> set[int]:
+    names = [each["metadata"]["name"] for each in leases]
+    return {int(name.rpartition("-")[2]) for name in names if name.startswith("shops-slot-")}
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize(("before", "after"), [(16, 4), (5, 1), (5, 5), (4, 8)])
+def test_the_leases_of_slots_beyond_a_smaller_number_are_deleted_when_no_replica_has_the_former_one(
+    caplog: pytest.LogCaptureFixture, before: int, after: int, end: str
+) -> None:
+    """Until then, replicas with the new number wait, and say for what in the log and to whoever asks for the state."""
+    caplog.set_level("INFO", "ocf.runtime.sharding")
+    theirs, ours = (f'"{slots} slots by uid, 15/10/2 s"' for slots in (before, after))
+    expected = f"waits: the lease {LEASE_KEY} is held by {theirs}, not by {ours}"
+
+    async def work() -> None:
+        cluster = EmbeddedCluster(now=LoopClock().now)
+        oracle = Oracle(cluster, Sharding(slots=before))
+
+        async def present() -> set[int]:
+            return slot_leases([*(await cluster.list("coordination.k8s.io/v1", "Lease")).items])
+
+        # Of another operator, whose name begins with the same text.
+        foreign = {"metadata": {"name": "shops-slot-99", "namespace": "default"}, "spec": {"holderIdentity": "other"}}
+        await cluster.create({"apiVersion": LEASE_KEY[0], "kind": "Lease", **foreign}, field_manager="other")
+        async with oracle.running() as runner:
+            old = [runner.start() for _ in range(2)]
+            await asyncio.sleep(30)
+            assert await present() == {*range(before), 99}
+            new = [runner.start(sharding=Sharding(slots=after)) for _ in range(2)]
+            await asyncio.sleep(2 * LEASE)
+            if before != after:
+                assert not any(oracle.held[name] for name in new)
+                described = {oracle.replicas[name].membership.describe() for name in new}
+                assert described == {expected}
+                assert [oracle.replicas[name].membership.ready() for name in new] == ["", ""]
+                assert caplog.text.count(expected) == 2
+            for name in old:
+                if end == "stop":
+                    await runner.stop(name)
+                else:
+                    runner.kill(name)
+            await asyncio.sleep(3 * LEASE)
+            assert await present() == {*range(after), 99}
+            assert sorted(oracle.held.values()) == [after // 2, after - after // 2]
+            (first, *_) = oracle.replicas.values()
+            assert first.membership.describe() == f"{len(first.slots.held)} of {after} slots; replicas: 2"
+        assert oracle.overlaps == []
+
+    run_in_virtual_time(work())
+
+
 def test_a_slot_is_not_taken_by_a_replica_that_waits_for_a_shorter_time_than_its_holder_holds_it() -> None:
     """After a change of `renew_deadline` or `retry_period`; the holder is cut off, and does not know that yet."""
 
