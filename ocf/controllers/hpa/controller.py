@@ -287,13 +287,19 @@ class HpaController:
         return None
 
     async def _take_up(self, reconciler: Reconciler, cached: CachedCluster, shards: Slots) -> None:
-        """Reconcile the autoscalers of each slot that this process takes, until cancelled."""
+        """Reconcile the autoscalers of each slot that this process takes, until cancelled.
+
+        They are spread over the sync period, by namespace, since those of a namespace share the reads of its metrics:
+        after the end of a replica there may be thousands.
+        """
         async for slots in shards.gained():
-            for autoscaler in (await cached.list(*self._options.mode.watched)).items:
+            found = (await cached.list(*self._options.mode.watched)).items
+            taken = [one for one in found if shards.slot_of("", ObjectKey.of(one).namespace) in slots]
+            homes = sorted({ObjectKey.of(one).namespace for one in taken})
+            place = {home: number / len(homes) for number, home in enumerate(homes)}
+            for autoscaler in taken:
                 key = ObjectKey.of(autoscaler)
-                if shards.slot_of("", key.namespace) in slots:
-                    reconciler.track(autoscaler)
-                    self._queue.add(key)
+                self._queue.add_after(key, reconciler.track(autoscaler) * place[key.namespace])
 
     async def _watch(self, reconciler: Reconciler, cached: CachedCluster, kind: tuple[str, str]) -> None:
         run = kind == self._options.mode.watched

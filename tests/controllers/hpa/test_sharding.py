@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from ocf.controllers.hpa import HpaControllerOptions, Mode
 from ocf.controllers.hpa.controller import HpaController
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.manager import ProcessOptions, run_process
+from ocf.controllers.hpa.reconciler import Reconciler
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.leader import Timing
@@ -31,7 +33,7 @@ from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 from tests.support import eventually
 
-from .conftest import Env, periods
+from .conftest import PERIOD, Env, periods
 
 NAMESPACES: Final = ("acorn", "birch", "cedar", "dates", "elms", "firs")
 
@@ -124,6 +126,50 @@ def test_each_autoscaler_is_scaled_by_the_replica_of_its_namespace() -> None:
                 one.way.is_cut = False
             await periods(2)
             assert await scaled_by(env, 120, one) == {"one": {*NAMESPACES}}
+
+    run_in_virtual_time(work())
+
+
+def test_the_autoscalers_of_slots_that_are_taken_are_spread_over_the_sync_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of a namespace together, because they share the reads of its metrics."""
+    synced: list[tuple[float, str, str]] = []
+    reconcile = Reconciler.reconcile
+
+    async def noted(self: Reconciler, key: ObjectKey) -> timedelta | None:
+        synced.append((asyncio.get_running_loop().time(), key.namespace, key.name))
+        return await reconcile(self, key)
+
+    monkeypatch.setattr(Reconciler, "reconcile", noted)
+
+    async def work() -> None:
+        env = Env()
+        await env.set_up()
+        for namespace in NAMESPACES:
+            home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            await env.cluster.create(home, field_manager="user")
+            for name in ("api", "web"):
+                await env.deploy(name, namespace=namespace, replicas=3)
+                await env.autoscale(name, namespace=namespace)
+            env.queue(30, namespace=namespace)
+        async with replica(env, "one") as one:
+            await periods(2)
+            one.way.is_cut = True
+            await periods(2)
+            synced.clear()
+            one.way.is_cut = False
+            await periods(1.5)
+            first: dict[tuple[str, str], float] = {}
+            for when, namespace, name in synced:
+                first.setdefault((namespace, name), when)
+            assert len(first) == 2 * len(NAMESPACES)
+            at = {namespace: {first[namespace, name] for name in ("api", "web")} for namespace in NAMESPACES}
+            assert all(len(times) == 1 for times in at.values())
+            began, *others = sorted(min(times) for times in at.values())
+            assert [later - began for later in others] == pytest.approx(
+                [PERIOD * place / len(NAMESPACES) for place in range(1, len(NAMESPACES))], abs=0.2
+            )
 
     run_in_virtual_time(work())
 
