@@ -8,6 +8,7 @@ from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from ocf.cluster.apply_cache import ApplyCache
@@ -27,6 +28,7 @@ from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import CustomKind
+from ocf.schema.releases import Release
 from ocf_server.admission.dispatcher import Dispatcher
 from ocf_server.api.requests import attributes_of, received, request_for_key, request_for_manifest
 from ocf_server.api.status_errors import method_not_allowed
@@ -85,24 +87,20 @@ class EmbeddedCluster:
         authorization: Authorize every request by the roles and bindings in the cluster, as a real API server does with
             `--authorization-mode=RBAC`. The cluster itself is that of an administrator, who may do everything;
             `acting_as` returns that of others.
-        sharded_lists: Whether lists and watches have `shardSelector`, as with the feature gate `ShardedListAndWatch`.
+        kubernetes_version: The release that it behaves as, such as `1.33`; empty for the newest one that it knows.
+        feature_gates: Feature gates with other values than the release gives them.
+
+    Raises:
+        ConfigError: If the release or a gate is not known.
 
     Example:
         >>> import asyncio
         >>> async def scale() -> int:
         ...     cluster = EmbeddedCluster(namespaces=("shop",))
-        ...     web = {
-        ...         "apiVersion": "apps/v1",
-        ...         "kind": "Deployment",
-        ...         "metadata": {"name": "web", "namespace": "shop"},
-        ...         "spec": {
-        ...             "selector": {"matchLabels": {"app": "web"}},
-        ...             "template": {
-        ...                 "metadata": {"labels": {"app": "web"}},
-        ...                 "spec": {"containers": [{"name": "web", "image": "web:1"}]},
-        ...             },
-        ...         },
-        ...     }
+        ...     labels, container = {"app": "web"}, {"name": "web", "image": "web:1"}
+        ...     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        ...     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}}
+        ...     web["spec"] = {"selector": {"matchLabels": labels}, "template": template}
         ...     stored = await cluster.apply(web, field_manager="demo")
         ...     return stored["spec"]["replicas"]
         >>> asyncio.run(scale())
@@ -122,11 +120,13 @@ class EmbeddedCluster:
         admission: AdmissionClient | None = None,
         authorization: bool = False,
         system_objects: bool = False,
-        sharded_lists: bool = False,
+        kubernetes_version: str = "",
+        feature_gates: Mapping[str, bool] = MappingProxyType({}),
     ) -> None:
+        release = Release.of(kubernetes_version, feature_gates)
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
-        # Random values come from the seed, so that test runs are reproducible.
-        self._registry = Registry(Storage(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
+        generator = random.Random(seed)  # noqa: S311 (names, no secrets, and reproducible)
+        self._registry = Registry(Storage(history), custom, now, generator, release=release)
         self._collector = GarbageCollector(self._registry)
         self.admission: Final = admission or HttpAdmissionClient()
         """The client that calls webhooks."""
@@ -134,7 +134,7 @@ class EmbeddedCluster:
         self._checks = WriteOptions(warn=WarningLog())
         self._names_controller = NamesAcceptedController(self._registry)
         self._bookmark_every = bookmark_every
-        self._collects, self._sharded_lists = collect, sharded_lists
+        self._collects, self._sharded_lists = collect, release.enabled("ShardedListAndWatch")
         self._apply_cache = ApplyCache()
         self._sender = ADMINISTRATOR
         self.requests = RequestLog()

@@ -22,9 +22,9 @@ _SERVER: Final = """#!/bin/sh
 # Written by `ocf envtest-assets`: the embedded API server of ocf in place of kube-apiserver.
 case "$1" in
 --help) echo '  --secure-port int   The port on which to serve HTTPS.'; exit 0 ;;
---version) echo 'Kubernetes v{version}'; exit 0 ;;
+--version) echo 'Kubernetes {version}'; exit 0 ;;
 esac
-exec {python} -P -c 'from ocf.cli.serve.kube_apiserver import main; main()' "$@"
+exec {python} -P -c 'from ocf.cli.serve.kube_apiserver import main; main("{release}")' "$@"
 """
 _ETCD: Final = """#!/bin/sh
 # Written by `ocf envtest-assets`: in place of etcd, which the embedded API server of ocf does not need.
@@ -37,8 +37,11 @@ exec {python} -I -S {script} "$@"
 
 @click.command(cls=Command)
 @click.argument("folder", type=Path, metavar="FOLDER")
+@click.option(
+    "--kubernetes-version", metavar="VERSION", default="", help="Release to behave as, such as 1.33; default: 1.36."
+)
 @traceback_option
-def envtest_assets(*, folder: Path) -> None:
+def envtest_assets(*, folder: Path, kubernetes_version: str) -> None:
     """Write programs that take the places of kube-apiserver and etcd in envtest.
 
     A suite of controller-runtime, and of other projects that start kube-apiserver and etcd of the folder
@@ -50,11 +53,12 @@ def envtest_assets(*, folder: Path) -> None:
     """
     from ocf.cli.serve import etcd
     from ocf.errors import ConfigError
-    from ocf.schema.kubernetes import KUBERNETES_VERSION
+    from ocf.schema.releases import Release
 
+    release = Release.of(kubernetes_version)
     python = shlex.quote(sys.executable)
     texts = {
-        "kube-apiserver": _SERVER.format(python=python, version=KUBERNETES_VERSION),
+        "kube-apiserver": _SERVER.format(python=python, version=release.git_version, release=release.version),
         "etcd": _ETCD.format(python=python, script=shlex.quote(str(Path(etcd.__file__).absolute()))),
     }
     try:

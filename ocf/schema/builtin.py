@@ -17,6 +17,7 @@ from importlib import resources
 from typing import Any, Final, TypeAlias
 
 from ocf.schema.defaults import DEFAULTS
+from ocf.schema.releases import CURRENT, Release, gate_of
 
 __all__ = [
     "ANYTHING",
@@ -122,11 +123,13 @@ class Field:
     Args:
         presence: The treatment of an empty value.
         default: Its default, if it is in `ocf.schema.defaults`; `MISSING` otherwise.
+        gate: The feature gate without which an API server drops it; empty for none.
     """
 
     type: "Type"
     presence: EmptyValue
     default: Any = MISSING
+    gate: str = ""
     exact: "_Class | None" = field(init=False)
     """The Python class whose values need no further check."""
 
@@ -216,6 +219,7 @@ class ApiResource:
         list_kind: Kind of a list; empty for the kind with `List`.
         warning: Deprecation warning for clients of this version; empty for none.
         rules: Of a custom resource: its compiled CEL rules, opaque here; None if its schema has none.
+        release: The release that serves it.
     """
 
     group: str
@@ -238,6 +242,7 @@ class ApiResource:
     list_kind: str = ""
     warning: str = ""
     rules: object | None = None
+    release: Release = CURRENT
 
     @property
     def api_version(self) -> str:
@@ -260,9 +265,10 @@ CUSTOM_VERBS: Final = frozenset({"create", "delete", "deletecollection", "get", 
 
 @dataclass(slots=True)
 class Table:
-    """Builds types from the entries of the table, each at most once."""
+    """Builds types from the entries of the table, each at most once, with the fields that a release has."""
 
     entries: Mapping[str, Mapping[str, Any]]
+    release: Release = CURRENT
     _built: dict[str, StructType] = field(default_factory=dict, init=False)
 
     def struct(self, name: str) -> StructType:
@@ -279,8 +285,11 @@ class Table:
         built = self._built[name] = StructType(name.rpartition(".")[2], atomic="m" in entry)
         defaults = DEFAULTS.get(name, {})
         for key, value in entry["f"].items():
+            if not self.release.is_current and not self.release.has_field(name, key):
+                continue
             expression, presence = value if isinstance(value, list) else (value, "")
-            built.fields[key] = Field(self.type(expression), EmptyValue(presence), defaults.get(key, MISSING))
+            default, gate = defaults.get(key, MISSING), gate_of(name, key)
+            built.fields[key] = Field(self.type(expression), EmptyValue(presence), default, gate)
         return built
 
     def type(self, expression: Any) -> Type:
@@ -326,9 +335,15 @@ _HOMES: Final[Mapping[tuple[str, str, str], tuple[str, str, str]]] = {
 
 
 @cache
-def _builtin(group: str, version: str, kind: str) -> ApiResource | None:
+def _table(minor: Release) -> Table:
+    document, table = _document()
+    return table if minor.is_current else Table(document["types"], minor)
+
+
+@cache
+def _builtin(group: str, version: str, kind: str, release: Release = CURRENT) -> ApiResource | None:
     row = _rows().get((group, version, kind))
-    if row is None:
+    if row is None or not (release.is_current or release.serves(group, version, kind)):
         return None
     _, _, _, plural, singular, namespaced, subresources, verbs, name, short_names, categories = row
     return ApiResource(
@@ -338,25 +353,27 @@ def _builtin(group: str, version: str, kind: str) -> ApiResource | None:
         plural=plural,
         singular=singular,
         namespaced=bool(namespaced),
-        subresources=frozenset(subresources),
+        subresources=frozenset(part for part in subresources if release.serves_part(group, kind, part)),
         verbs=frozenset(verbs),
-        type=_document()[1].struct(name),
+        type=_table(Release(f"1.{release.minor}")).struct(name),
         short_names=tuple(short_names),
         categories=tuple(categories),
         home=_HOMES.get((group, version, kind)),
+        release=release,
     )
 
 
-def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
+def builtin_resource(group: str, version: str, kind: str, release: Release = CURRENT) -> ApiResource | None:
     """Return a built-in kind.
 
     Args:
         group: API group; empty for the core group.
+        release: The release that serves it.
 
     Returns:
         The kind as the API server serves it; None if it is not built in.
     """
-    return _builtin(group, version, kind)
+    return _builtin(group, version, kind, release)
 
 
 # The client names them by their groups, because two groups have the kind.
@@ -394,8 +411,8 @@ def builtin_kinds(group: str) -> set[tuple[str, str, str]]:
 
 
 def builtin_versions(resource: ApiResource) -> list[ApiResource]:
-    """Return the built-in kinds with the name of a kind, in all groups and versions."""
-    found = (_builtin(*key) for key in _rows() if key[2] == resource.kind)
+    """Return the built-in kinds with the name of a kind, in all groups and versions of its release."""
+    found = (_builtin(*key, resource.release) for key in _rows() if key[2] == resource.kind)
     return [other for other in found if other is not None]
 
 

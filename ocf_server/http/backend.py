@@ -132,7 +132,8 @@ class Backend:
             custom = tuple(self._custom_kinds())
             if self._catalog is None or custom != self._custom:
                 self._custom = custom
-                self._catalog = ResourceCatalog((*filter(self._serves, builtin_kinds()), *custom), self._remote)
+                builtin = filter(self._serves, builtin_kinds(self.registry.release))
+                self._catalog = ResourceCatalog((*builtin, *custom), self._remote, self.registry.release)
         return self._catalog
 
     def _custom_kinds(self) -> Iterator[ServedResource]:

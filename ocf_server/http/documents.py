@@ -149,15 +149,18 @@ def _schemas(document: Any) -> Response:
     return Response("", code=404) if document is None else Response(document)
 
 
-def _version(_catalog: ResourceCatalog) -> dict[str, str]:
-    known = dict(server_version())
-    known |= {"emulationMajor": known["major"], "emulationMinor": known["minor"]}
-    # A server emulates its own version, and is compatible with the one before.
-    known |= {"minCompatibilityMajor": known["major"], "minCompatibilityMinor": str(int(known["minor"]) - 1)}
+def _version(catalog: ResourceCatalog) -> dict[str, str]:
+    known = dict(server_version(catalog.release))
+    if catalog.release.minor >= _EMULATION:
+        known |= {"emulationMajor": known["major"], "emulationMinor": known["minor"]}
+        # A server emulates its own version, and is compatible with the one before.
+        known |= {"minCompatibilityMajor": known["major"], "minCompatibilityMinor": str(int(known["minor"]) - 1)}
     build = {"gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z"}
     return {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
 
 
+_EMULATION: Final = 33
+"""The first minor release whose version says what it emulates."""
 _DOCUMENTS: Final[dict[str, Callable[[ResourceCatalog], Any]]] = {
     "": discovery.root_paths,
     "openapi/v2": openapi.document_v2,

@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
+from ocf.schema.releases import Release
 from ocf_server.http.openapi_custom import custom_paths, custom_schemas
 from ocf_server.http.request import resource_path
 from ocf_server.http.request_body import APPLY
@@ -49,16 +50,26 @@ def _recorded() -> Json:
     return found
 
 
-def _schemas() -> Mapping[str, Json]:
+@cache
+def _schemas(release: Release) -> Mapping[str, Json]:
     found: dict[str, Json] = _recorded()["schemas"]
-    return found
+    if release.is_current:
+        return found
+    return {name: _in_release(name, schema, release) for name, schema in found.items()}
+
+
+def _in_release(name: str, schema: Json, release: Release) -> Json:
+    """Return a schema with the fields that a release has."""
+    struct, known = ".".join(name.split(".")[-3:]), schema.get("properties", {})
+    fields = {field: value for field, value in known.items() if release.has_field(struct, field)}
+    return schema if len(fields) == len(known) else {**schema, "properties": fields}
 
 
 @cache
 def _names() -> Mapping[tuple[str, str, str], str]:
     """Return the name of the schema of each kind; if several schemas have the same kind, the first one."""
     found: dict[tuple[str, str, str], str] = {}
-    for name, schema in _schemas().items():
+    for name, schema in _recorded()["schemas"].items():
         for kind in schema.get(_KINDS, ()):
             found.setdefault((kind["group"], kind["version"], kind["kind"]), name)
     return found
@@ -74,11 +85,13 @@ def index(catalog: ResourceCatalog) -> Json:
             if not catalog.remote_version(group, version):
                 inputs[resource_path(group, version).lstrip("/")] = catalog.of(group, version)
     # A real API server writes a map of Go, by name.
-    return {"paths": {path: {"serverRelativeURL": _url(path, inputs[path])} for path in sorted(inputs)}}
+    return {
+        "paths": {path: {"serverRelativeURL": _url(path, inputs[path], catalog.release)} for path in sorted(inputs)}
+    }
 
 
-def _url(path: str, document: Any) -> str:
-    digest = hashlib.sha256(repr((server_version(), document)).encode()).hexdigest().upper()
+def _url(path: str, document: Any, release: Release) -> str:
+    digest = hashlib.sha256(repr((server_version(release), document)).encode()).hexdigest().upper()
     return f"/openapi/v3/{path}?hash={digest}"
 
 
@@ -97,7 +110,7 @@ def document_of_group(catalog: ResourceCatalog, path: str) -> Json | None:
     if path not in _of_groups(catalog):
         return None
     found: Json = _recorded()["groups"][path]
-    return {**found, "components": {"schemas": _reachable(_references(found), {}, also=())}}
+    return {**found, "components": {"schemas": _reachable(_references(found), {}, catalog.release, also=())}}
 
 
 def document(catalog: ResourceCatalog, group: str, version: str) -> Json | None:
@@ -117,18 +130,18 @@ def document(catalog: ResourceCatalog, group: str, version: str) -> Json | None:
         recorded = custom_paths(kind, _recorded()["custom"], _schema_name(kind)) if kind.custom else _paths(kind)
         paths.update(recorded)
     names = [*map(_schema_name, kinds), *(f"{_schema_name(kind)}List" for kind in kinds), *_references(paths)]
-    schemas = _reachable(names, _own(kinds))
+    schemas = _reachable(names, _own(kinds), catalog.release)
     custom = all(kind.custom for kind in kinds)
     return {
         "openapi": "3.0.0",
-        "info": _CUSTOM_INFO if custom else _info(),
+        "info": _CUSTOM_INFO if custom else _info(catalog.release),
         "paths": paths,
         "components": {"schemas": schemas},
     }
 
 
-def _info() -> Json:
-    version = server_version()
+def _info(release: Release) -> Json:
+    version = server_version(release)
     return {"title": "Kubernetes", "version": f"{version['major']}.{version['minor']}"}
 
 
@@ -146,13 +159,13 @@ def _own(kinds: Iterable[ServedResource], *, version_two: bool = False) -> dict[
     return dict(entry for kind in custom for entry in custom_schemas(kind, _schema_name(kind), version_two=version_two))
 
 
-def _reachable(names: Iterable[str], own: Mapping[str, Json], also: Iterable[str] = _OF_ALL) -> Json:
+def _reachable(names: Iterable[str], own: Mapping[str, Json], release: Release, also: Iterable[str] = _OF_ALL) -> Json:
     """Return the named schemas and all schemas that they refer to."""
     found: Json = {}
-    waiting = [*names, *also]
+    schemas, waiting = _schemas(release), [*names, *also]
     while waiting:
         name = waiting.pop()
-        schema = own.get(name) or _schemas().get(name)
+        schema = own.get(name) or schemas.get(name)
         if name not in found and schema is not None:
             found[name] = schema
             waiting.extend(_references(schema))
@@ -219,11 +232,11 @@ def _parameter(name: str) -> Json:
 def document_v2(catalog: ResourceCatalog) -> Json:
     """Return all schemas as one OpenAPI 2.0 document, for clients that do not support version 3."""
     names = [name for kind in catalog.kinds for name in (_schema_name(kind), f"{_schema_name(kind)}List")]
-    schemas = _reachable(names, _own(catalog.kinds, version_two=True))
+    schemas = _reachable(names, _own(catalog.kinds, version_two=True), catalog.release)
     definitions: Json = json.loads(json.dumps(schemas).replace(_REF, "#/definitions/"))
     return {
         "swagger": "2.0",
-        "info": _info(),
+        "info": _info(catalog.release),
         "paths": {},
         "definitions": {name: _older(schema) for name, schema in definitions.items()},
     }

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from ocf.objects.manifest import version_order
 from ocf.schema.builtin import ApiResource
+from ocf.schema.kubernetes import KUBERNETES_VERSION
+from ocf.schema.releases import CURRENT, Release
 
 __all__ = [
     "COMPONENT_STATUS",
@@ -162,10 +164,12 @@ class ResourceCatalog:
 
     Args:
         kinds: The resources of this server, grouped by API group, with the preferred version first.
+        release: The release that serves them.
     """
 
     kinds: tuple[ServedResource, ...]
     remote: tuple[RemoteVersion, ...] = ()
+    release: Release = CURRENT
     _by_path: dict[tuple[str, str, str], ServedResource] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -228,10 +232,12 @@ def _document() -> dict[str, Any]:
     return document
 
 
-def server_version() -> Mapping[str, str]:
+def server_version(release: Release) -> Mapping[str, str]:
     """Return the version of the real API server that this one reproduces: `major`, `minor` and `gitVersion`."""
     found: dict[str, str] = _document()["version"]
-    return found
+    if release.version == KUBERNETES_VERSION:
+        return found
+    return {**found, "minor": str(release.minor), "gitVersion": release.git_version}
 
 
 def health_checks() -> Mapping[str, tuple[str, ...]]:
@@ -240,14 +246,25 @@ def health_checks() -> Mapping[str, tuple[str, ...]]:
 
 
 @cache
-def builtin_kinds() -> tuple[ServedResource, ...]:
-    """Return the built-in resources.
+def builtin_kinds(release: Release = CURRENT) -> tuple[ServedResource, ...]:
+    """Return the built-in resources of a release.
 
     Example:
         >>> [kind.short_names for kind in builtin_kinds() if kind.kind == "Deployment"]
         [('deploy',)]
     """
-    return tuple(map(_read, _document()["resources"]))
+    found = map(_read, _document()["resources"])
+    if release.is_current and not release.gates:
+        return tuple(found)
+    return tuple(
+        replace(kind, subresources=tuple(part for part in kind.subresources if _has_part(release, kind, part)))
+        for kind in found
+        if release.serves(kind.group, kind.version, kind.kind)
+    )
+
+
+def _has_part(release: Release, kind: ServedResource, part: SubresourceInfo) -> bool:
+    return release.serves_part(kind.group, kind.kind, part.name)
 
 
 def is_builtin(group: str) -> bool:

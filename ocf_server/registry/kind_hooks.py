@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf_server.apiextensions.crd_status import remember_stored, start_status
-from ocf_server.registry.disabled_fields import LEASE, drop_disabled_status, drop_election_fields
 from ocf_server.registry.pod_resizes import qos_class
 
 __all__ = [
@@ -90,13 +89,12 @@ _IPV6: Final = 6
 
 
 def _prepare_status(new: Manifest, live: Manifest) -> None:
-    """Keep the quality of service and the observed generations that an update leaves out; drop disabled fields.
+    """Keep the quality of service and the observed generations that an update leaves out.
 
     Args:
         new: The Pod with the new status; it is changed.
     """
     status, before = new.setdefault("status", {}), live.get("status", {})
-    drop_disabled_status(status)
     for name in ("qosClass", "observedGeneration"):
         if not status.get(name) and before.get(name):
             status[name] = before[name]
@@ -147,7 +145,6 @@ PREPARE_CREATE: Final[Mapping[tuple[str, str], Callable[[Manifest], None]]] = {
 
 
 PREPARE_UPDATE: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], None]]] = {
-    LEASE: drop_election_fields,
     _CLAIM: lambda claim, live: set_sources(claim, live["spec"]),
     _DEFINITION: lambda definition, _: remember_stored(definition),
 }

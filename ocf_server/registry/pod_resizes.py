@@ -122,6 +122,9 @@ def qos_class(spec: Mapping[str, Any]) -> str:
         ('Burstable', 'BestEffort')
     """
     containers = [container for name in _LISTS for container in _containers(spec, name)]
+    if spec.get("resources") is not None:
+        # Those of the whole pod count instead.
+        containers = [spec]
     amounts = [(_counted(one, "requests"), _counted(one, "limits")) for one in containers]
     if not any(requests or limits for requests, limits in amounts):
         return "BestEffort"

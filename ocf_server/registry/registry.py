@@ -14,6 +14,7 @@ from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.manifest import split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions
+from ocf.schema.releases import CURRENT, Release
 from ocf_server.api.numbers import decoded_numbers
 from ocf_server.api.status_errors import bad_request, forbidden, no_kind_match, no_such_resource, not_found
 from ocf_server.apiextensions import decoded_metadata, defined_kind, established, is_terminating, prune
@@ -112,6 +113,7 @@ class Registry:
         custom: Custom kinds without a CustomResourceDefinition in the store, by group, version and kind.
         now: The clock; returns an aware instant in UTC.
         rbac: Authorizes requests; None if everybody may do everything.
+        release: The release that it serves.
     """
 
     store: Storage
@@ -119,6 +121,7 @@ class Registry:
     now: Callable[[], datetime]
     random: random.Random
     rbac: Rbac | None = None
+    release: Release = CURRENT
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
@@ -167,9 +170,9 @@ class Registry:
         return known
 
     def _look_up(self, api_version: str, kind: str) -> ApiResource:
-        group, version = split_api_version(api_version)
-        key = (group, version, kind)
-        resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(*key) or review_resource(*key)
+        key = (*split_api_version(api_version), kind)
+        resource = self._defined.get(key) or self.custom.get(key)
+        resource = resource or builtin_resource(*key, self.release) or review_resource(*key)
         if resource is None:
             raise no_kind_match()
         return resource

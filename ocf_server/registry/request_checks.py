@@ -33,7 +33,8 @@ __all__ = [
 
 def require_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
     """Raise NotFoundError if a kind does not have a subresource."""
-    if subresource is None or part_of(resource, subresource) is not None:
+    served = subresource is None or resource.release.serves_part(resource.group, resource.kind, subresource)
+    if served and (subresource is None or part_of(resource, subresource) is not None):
         return
     if subresource not in resource.subresources:
         # The handler of custom resources knows the object before it looks at the subresource; built-in routes do not

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Final
 
 from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.registry import verbs
 from ocf_server.registry.pending_write import run_without_admission
@@ -17,7 +18,7 @@ __all__ = ["start"]
 
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _OPTIONS: Final = WriteOptions(field_manager="kube-apiserver")
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_RBAC: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = frozenset(
     {
         "admin",
@@ -51,7 +52,10 @@ def start(registry: Registry, namespaces: Iterable[str], *, authorization: bool,
         # Generated from a real API server, see scripts/generate/system_objects.py.
         packed = resources.files("ocf_server.registry").joinpath("system_objects.json.gz").read_bytes()
         for manifest in json.loads(gzip.decompress(packed)):
-            if system_objects or (manifest["apiVersion"] == _RBAC and manifest["metadata"]["name"] in _ROLES):
+            group, version = split_api_version(manifest["apiVersion"])
+            if not registry.release.serves(group, version, manifest["kind"]):
+                continue
+            if system_objects or (group == _RBAC and manifest["metadata"]["name"] in _ROLES):
                 _set_server_fields(registry, manifest)
                 registry.write(
                     registry.resource(manifest["apiVersion"], manifest["kind"]), place_of(manifest), manifest

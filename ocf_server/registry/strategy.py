@@ -200,7 +200,7 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest, user: 
         new["metadata"]["generation"] = 1
     else:
         new["metadata"].pop("generation", None)
-    drop_disabled_fields(new, _key(resource))
+    drop_disabled_fields(new, {}, resource)
     if prepare := PREPARE_CREATE.get(_key(resource)):
         prepare(new)
     if _key(resource) == CERTIFICATE_REQUEST:
@@ -224,10 +224,11 @@ def prepare_update(
     if part := part_of(resource, subresource):
         return _with_generation(part.kept(new, live, now), live, resource)
     if subresource is Subresource.STATUS:
+        drop_disabled_fields(new, live, resource)
         return _status_update(new, live, resource)
     if _key(resource) in FIXED_PARTS:
         new |= {"spec": {**new.get("spec", {}), **FIXED_PARTS[_key(resource)](live)}}
-    drop_disabled_fields(new, _key(resource))
+    drop_disabled_fields(new, live, resource)
     if "status" in resource.subresources:
         _copy(new, live, "status")
     if prepare := PREPARE_UPDATE.get(_key(resource)):

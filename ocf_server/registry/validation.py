@@ -90,7 +90,7 @@ def _builtin_problems(manifest: Manifest, live: Manifest, resource: ApiResource)
     if resource.group_kind == _DEFINITION:
         yield from definition_problems(manifest, live)
     elif resource.group_kind == _AUTOSCALER:
-        yield from _autoscaler_problems(manifest, live)
+        yield from _autoscaler_problems(manifest, live, resource)
     else:
         yield from _body_problems(manifest, resource)
 
@@ -125,7 +125,7 @@ def _body_problems(manifest: Manifest, resource: ApiResource) -> Iterator[FieldP
     elif resource.group == "admissionregistration.k8s.io":
         yield from admission_problems(manifest)
     elif resource.group_kind == _AUTOSCALER:
-        yield from _autoscaler_problems(manifest, None)
+        yield from _autoscaler_problems(manifest, None, resource)
 
 
 def _rule_problems(
@@ -143,13 +143,14 @@ def _count_problems(manifest: Manifest, resource: ApiResource, *, spec: bool = T
         yield from count_problems(manifest, resource.scale, spec=spec)
 
 
-def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[FieldProblem]:
+def _autoscaler_problems(manifest: Manifest, live: Manifest | None, resource: ApiResource) -> Iterator[FieldProblem]:
     if live is not None and equal_json(manifest["spec"], live["spec"]):
         # The same spec was valid when it was stored.
         return
     from ocf.autoscaling.validation.validation import validate_spec
 
-    for error in validate_spec(_autoscaler_spec(manifest), None if live is None else _autoscaler_spec(live)):
+    old = None if live is None else _autoscaler_spec(live)
+    for error in validate_spec(_autoscaler_spec(manifest), old, gates=resource.release.autoscaling()):
         yield FieldProblem(error.path, error.message)
 
 

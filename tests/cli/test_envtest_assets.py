@@ -150,6 +150,63 @@ async def test_a_client_of_the_given_authority_is_served_and_no_controller_runs(
             assert (await send(admin, "GET", f"{DEFINITIONS}/shops.example.com"))[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("options", "flags", "minor", "least"),
+    [
+        pytest.param([], [], "36", 1, id="the default"),
+        pytest.param(
+            [], ["--feature-gates=EnvFiles=true", "--feature-gates", "HPAScaleToZero=true"], "36", 0, id="gates"
+        ),
+        pytest.param(["--kubernetes-version", "1.33"], [], "33", 1, id="a release"),
+    ],
+)
+async def test_the_release_and_its_gates_are_heeded(
+    *, options: list[str], flags: list[str], minor: str, least: int, server: Server, tmp_path: Path
+) -> None:
+    folder = tmp_path / "assets"
+    assert CliRunner().invoke(app, ["envtest-assets", str(folder), *options]).exit_code == 0
+    words = in_one_word({"cert-dir": str(tmp_path), "client-ca-file": str(tmp_path / "ca.crt")})
+    async with running(folder / "kube-apiserver", *words, f"--secure-port={server.port}", *flags):
+        await server.ready()
+        async with server.session(*ADMINISTRATOR) as admin:
+            assert (await send(admin, "GET", "/version"))[1]["minor"] == minor
+            for number in (0, 1):
+                path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+                status, _ = await send(admin, "POST", path, autoscaler(number))
+                assert status == (201 if number >= least else 422)
+
+
+def autoscaler(least: int) -> dict[str, Any]:
+    target = {"type": "Value", "value": "1"}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": least,
+        "maxReplicas": 3,
+        "metrics": [{"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}],
+    }
+    return {"metadata": {"name": f"from-{least}"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("flag", "problem"),
+    [
+        ("--feature-gates=EnvFile=true", 'Kubernetes 1.36 has no feature gate "EnvFile": did you mean EnvFiles?'),
+        ("--feature-gates=EnvFiles", 'invalid feature gate "EnvFiles": write NAME=true or NAME=false'),
+    ],
+)
+async def test_a_gate_that_is_not_known_ends_the_server(flag: str, problem: str, assets: Path) -> None:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(assets / "kube-apiserver", flag, stderr=pipe)
+    _, text = await process.communicate()
+    assert (process.returncode, text.decode().startswith(problem)) == (1, True)
+
+
+def test_a_release_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["envtest-assets", str(tmp_path), "--kubernetes-version", "1.29"])
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "must be 1.30 to 1.36" in result.stderr
+
+
 SHOP: Final = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "one"}}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -73,6 +73,15 @@ class AuthorizationMode(StrEnum):
     is_flag=True,
     help="Leave garbage, and the content of deleted namespaces, as an API server without any controller does.",
 )
+@click.option(
+    "--kubernetes-version", metavar="VERSION", default="", help="Release to behave as, such as 1.33; default: 1.36."
+)
+@click.option(
+    "--feature-gates",
+    multiple=True,
+    metavar="NAME=BOOL,...",
+    help="Feature gates with other values than the release gives them; repeatable.",
+)
 @controllers_option
 @nodes_option
 @ready_after_option
@@ -89,6 +98,8 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     tls: bool,
     no_system_objects: bool,
     no_garbage_collector: bool,
+    kubernetes_version: str,
+    feature_gates: tuple[str, ...],
     controllers: tuple[str, ...],
     nodes: int | None,
     ready_after: str | None,
@@ -105,8 +116,14 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     """
     settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
     authorization = authorization_mode is AuthorizationMode.RBAC
+    from ocf.schema.releases import read_gates
+
     cluster = _ClusterOptions(
-        authorization=authorization, system_objects=not no_system_objects, collect=not no_garbage_collector
+        authorization=authorization,
+        system_objects=not no_system_objects,
+        collect=not no_garbage_collector,
+        kubernetes_version=kubernetes_version,
+        feature_gates=read_gates(feature_gates),
     )
     options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, cluster, settings)
     from ocf.concepts.open_files import raise_open_files
@@ -122,6 +139,8 @@ class _ClusterOptions:
     authorization: bool
     system_objects: bool
     collect: bool
+    kubernetes_version: str
+    feature_gates: Mapping[str, bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ _IGNORED: Final = frozenset(
         "etcd-keyfile",
         "etcd-servers",
         "external-hostname",
-        "feature-gates",
         "runtime-config",
         "service-account-issuer",
         "service-account-key-file",
@@ -45,10 +44,11 @@ _IGNORED: Final = frozenset(
 )
 """Flags about what has no effect here."""
 _LOOPBACK: Final = "127.0.0.1"
+_GATES: Final = "feature-gates"
 
 
 def read_flags(words: Sequence[str]) -> dict[str, str]:
-    """Return the values of flags; the last of several with one name.
+    """Return the values of flags; the last of several with one name, and all feature gates.
 
     Example:
         >>> read_flags(["--secure-port=6443", "--cert-dir", "/tmp/certs", "--allow-privileged"])
@@ -60,7 +60,8 @@ def read_flags(words: Sequence[str]) -> dict[str, str]:
             continue
         name, given, value = word.lstrip("-").partition("=")
         following = words[index + 1] if index + 1 < len(words) else "-"
-        found[name] = value if given else "true" if following.startswith("-") else following
+        value = value if given else "true" if following.startswith("-") else following
+        found[name] = f"{found[name]},{value}" if name == _GATES and name in found else value
     return found
 
 
@@ -81,15 +82,22 @@ def tls_files(flags: Mapping[str, str]) -> TlsFiles | None:
     return TlsFiles(certificate, key, Path(authority) if authority else None)
 
 
-async def serve(flags: Mapping[str, str]) -> None:
-    """Serve until the process receives SIGTERM or SIGINT."""
+async def serve(flags: Mapping[str, str], version: str) -> None:
+    """Serve as a release until the process receives SIGTERM or SIGINT."""
     from ocf.cli.controllers import stopped_by_signals
+    from ocf.schema.releases import read_gates
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving
 
     authorization = "RBAC" in flags.get("authorization-mode", "AlwaysAllow").split(",")
     # As in envtest, no controller runs: suites play them, and wait for what a garbage collector would remove.
-    cluster = EmbeddedCluster(authorization=authorization, system_objects=True, collect=False)
+    cluster = EmbeddedCluster(
+        authorization=authorization,
+        system_objects=True,
+        collect=False,
+        kubernetes_version=version,
+        feature_gates=read_gates([flags.get(_GATES, "")]),
+    )
     stop = stopped_by_signals()
     tls = tls_files(flags) or True
     port = flags.get("secure-port", "6443")
@@ -99,10 +107,14 @@ async def serve(flags: Mapping[str, str]) -> None:
         await stop.wait()
 
 
-def main() -> None:
-    """Run."""
+def main(version: str = "") -> None:
+    """Run.
+
+    Args:
+        version: The release to behave as; empty for the newest one that is known.
+    """
     flags = read_flags(sys.argv[1:])
-    known = {"authorization-mode", "bind-address", "cert-dir", "client-ca-file", "secure-port"}
+    known = {"authorization-mode", "bind-address", "cert-dir", "client-ca-file", "secure-port", _GATES}
     known |= {"tls-cert-file", "tls-private-key-file", *_IGNORED}
     for name in sorted(flags.keys() - known):
         sys.stderr.write(f"--{name} is not known to the embedded API server and is ignored\n")
@@ -110,7 +122,7 @@ def main() -> None:
 
     raise_open_files()
     try:
-        asyncio.run(serve(flags))
+        asyncio.run(serve(flags, version))
     except ConfigError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(1)

@@ -96,6 +96,26 @@ async def test_roles_are_evaluated_on_request(arguments: tuple[str, ...], status
         assert (await running.request("GET", PATH))[0] == status
 
 
+async def test_it_behaves_as_the_release_and_the_gates_say() -> None:
+    gates = ("--feature-gates", "HPAScaleToZero=true,EnvFiles=false")
+    async with serve("--kubernetes-version", "1.34", "--feature-gates", "PodLevelResources=false") as running:
+        assert (await running.request("GET", "/version"))[1]["gitVersion"] == "v1.34.0"
+    async with serve(*gates) as running:
+        assert (await running.request("GET", "/version"))[1]["minor"] == "36"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--kubernetes-version", "1.29"), "Kubernetes 1.29 is not known to the embedded API server, must be 1.30 to"),
+        (("--feature-gates", "EnvFile=true"), 'no feature gate "EnvFile": did you mean EnvFiles?'),
+        (("--feature-gates", "EnvFiles"), 'invalid feature gate "EnvFiles": write NAME=true'),
+    ],
+)
+def test_a_release_or_gate_that_is_not_known_is_an_error(arguments: tuple[str, ...], problem: str) -> None:
+    assert problem in error_of(*arguments)
+
+
 def test_an_authorization_mode_that_is_not_supported_is_an_error() -> None:
     assert "must be one of AlwaysAllow, RBAC, got 'ABAC'" in error_of("--authorization-mode", "ABAC")
 

@@ -136,7 +136,7 @@ async def prepare(cluster: Cluster) -> None:
 @pytest.fixture
 async def embedded() -> AsyncIterator[ApiServerCluster]:
     """The embedded server with sharded lists, over HTTP."""
-    cluster = EmbeddedCluster(sharded_lists=True)
+    cluster = EmbeddedCluster(feature_gates={"ShardedListAndWatch": True})
     await prepare(cluster)
     async with serving(cluster) as server, ApiServerCluster(RestConfig(host=server.url)) as client:
         yield client

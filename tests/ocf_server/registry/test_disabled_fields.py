@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 from ocf.objects import Manifest
+from ocf.schema.builtin import ApiResource, builtin_resource
 from ocf_server.registry.disabled_fields import drop_disabled_fields
 
 HOOK = {"exec": {"command": ["true"]}}
+
+
+def resource(group: str, version: str, kind: str) -> ApiResource:
+    found = builtin_resource(group, version, kind)
+    assert found is not None
+    return found
 
 
 def spec(lifecycle: dict[str, Any], source: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -18,13 +25,13 @@ def spec(lifecycle: dict[str, Any], source: dict[str, Any], **fields: Any) -> di
 @pytest.mark.parametrize(
     ("kind", "place"),
     [
-        pytest.param(("", "Pod"), ["spec"], id="Pod"),
-        pytest.param(("", "PodTemplate"), ["template", "spec"], id="PodTemplate"),
-        pytest.param(("apps", "Deployment"), ["spec", "template", "spec"], id="Deployment"),
-        pytest.param(("batch", "CronJob"), ["spec", "jobTemplate", "spec", "template", "spec"], id="CronJob"),
+        pytest.param(("", "v1", "Pod"), ["spec"], id="Pod"),
+        pytest.param(("", "v1", "PodTemplate"), ["template", "spec"], id="PodTemplate"),
+        pytest.param(("apps", "v1", "Deployment"), ["spec", "template", "spec"], id="Deployment"),
+        pytest.param(("batch", "v1", "CronJob"), ["spec", "jobTemplate", "spec", "template", "spec"], id="CronJob"),
     ],
 )
-def test_only_fields_with_a_closed_gate_are_dropped(kind: tuple[str, str], place: list[str]) -> None:
+def test_only_fields_with_a_closed_gate_are_dropped(kind: tuple[str, str, str], place: list[str]) -> None:
     sent: dict[str, Any] = spec(
         {"stopSignal": "SIGTERM", "preStop": HOOK}, {"podCertificate": {}, "secret": {"name": "s"}}, schedulingGroup={}
     )
@@ -32,20 +39,20 @@ def test_only_fields_with_a_closed_gate_are_dropped(kind: tuple[str, str], place
     for name in reversed(place):
         sent, kept = {name: sent}, {name: kept}
 
-    drop_disabled_fields(sent, kind)
+    drop_disabled_fields(sent, {}, resource(*kind))
 
     assert sent == kept
 
 
 def test_a_lifecycle_with_nothing_else_is_dropped() -> None:
     pod = {"spec": {"containers": [{"name": "web", "lifecycle": {"stopSignal": "SIGTERM"}}]}}
-    drop_disabled_fields(pod, ("", "Pod"))
+    drop_disabled_fields(pod, {}, resource("", "v1", "Pod"))
 
     assert pod == {"spec": {"containers": [{"name": "web"}]}}
 
 
 def test_other_kinds_are_left_alone() -> None:
     service: Manifest = {"spec": {"schedulingGroup": {}}}
-    drop_disabled_fields(service, ("", "Service"))
+    drop_disabled_fields(service, {}, resource("", "v1", "Service"))
 
     assert service == {"spec": {"schedulingGroup": {}}}

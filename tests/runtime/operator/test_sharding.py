@@ -119,7 +119,8 @@ def run(work: Callable[[Fleet], Awaitable[None]], *, by: By = "uid", gate: bool 
     """Run a test with a fleet, in virtual time."""
 
     async def on_stage() -> None:
-        cluster = EmbeddedCluster(namespaces=NAMESPACES, now=LoopClock().now, sharded_lists=gate)
+        gates = {"ShardedListAndWatch": gate}
+        cluster = EmbeddedCluster(namespaces=NAMESPACES, now=LoopClock().now, feature_gates=gates)
         fleet = Fleet(await support.defined(cluster, DEFINITION), Sharding(by=by, slots=slots))
         try:
             await work(fleet)

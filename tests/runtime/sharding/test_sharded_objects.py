@@ -42,7 +42,7 @@ def named(namespace: str, name: str = "one") -> Manifest:
 
 def run(work: Callable[[EmbeddedCluster], Awaitable[None]], *, gate: bool) -> None:
     async def on_stage() -> None:
-        cluster = EmbeddedCluster(namespaces=NAMESPACES, sharded_lists=gate)
+        cluster = EmbeddedCluster(namespaces=NAMESPACES, feature_gates={"ShardedListAndWatch": gate})
         for namespace in NAMESPACES:
             await cluster.create(named(namespace), field_manager="me")
         cluster.requests.clear()
