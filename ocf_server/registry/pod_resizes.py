@@ -124,7 +124,7 @@ def qos_class(spec: Mapping[str, Any]) -> str:
     containers = [container for name in _LISTS for container in _containers(spec, name)]
     if spec.get("resources") is not None:
         # Those of the whole pod count instead.
-        containers = [spec]
+        containers = [dict(spec)]
     amounts = [(_counted(one, "requests"), _counted(one, "limits")) for one in containers]
     if not any(requests or limits for requests, limits in amounts):
         return "BestEffort"
