@@ -187,10 +187,15 @@ def excuse(document: Document) -> PassedOver | None:
 def _is_patch(file: Path) -> bool:
     """Return whether a kustomization uses a file as a patch: one in its folder, in a folder above, or beside these."""
     for folder in file.parents[:_MOST_PARENTS]:
-        beside = (each.parent for name in _KUSTOMIZATIONS for each in folder.glob(f"*/{name}"))
-        if any(file in _patches(each) for each in (folder, *beside)):
+        if any(file in _patches(each) for each in (folder, *_kustomized_in(folder))):
             return True
     return False
+
+
+@lru_cache(maxsize=256)
+def _kustomized_in(folder: Path) -> frozenset[Path]:
+    """Return the folders in a folder that have a kustomization; each is asked, and there may be thousands."""
+    return frozenset(each.parent for name in _KUSTOMIZATIONS for each in folder.glob(f"*/{name}"))
 
 
 def _texts(value: Any) -> Iterator[str]:

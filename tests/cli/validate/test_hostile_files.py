@@ -186,3 +186,25 @@ def test_the_work_for_each_autoscaler_does_not_grow_with_their_number(kinds: tup
     few, many = of(20), of(80)
 
     assert many < 4.2 * few
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_kustomizations_are_looked_for_once_in_each_folder(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many autoscalers are invalid: a folder above may have thousands of folders, and each of them is asked."""
+    searched: list[Path] = []
+    search = Path.glob
+
+    def counting(folder: Path, pattern: str) -> Iterator[Path]:
+        searched.append(folder)
+        return search(folder, pattern)
+
+    monkeypatch.setattr(Path, "glob", counting)
+    invalid = {**HPA, "spec": {**HPA["spec"], "maxReplicas": 0}}
+    file = tmp_path / "all.yaml"
+    file.write_text("\n---\n".join(json.dumps(numbered(invalid, number)) for number in range(count)))
+    answer = CliRunner().invoke(app, ["validate", str(file)])
+
+    assert f"0 valid, {count} invalid" in answer.output
+    assert searched.count(tmp_path) == 3, "once for each name of a kustomization"
