@@ -102,8 +102,8 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes or an activator, more happens than the load shows; usage that is kept, and connections, do not follow
-        # from the present load alone.
+        # With nodes or an activator, more happens than the load shows; usage that is kept, and connections, follow from
+        # earlier load, too.
         follows = not self._pipeline.is_kept and not self._pods.are_apart
         if self._nodes is None and self._activation is None and not full and follows:
             self._stretches = Stretches(

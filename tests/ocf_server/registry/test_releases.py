@@ -53,7 +53,10 @@ SPEC: Final[Manifest] = {
     ],
 }
 POD: Final = {"apiVersion": "v1", "kind": "Pod", "spec": SPEC}
-TEMPLATE: Final[Manifest] = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+TEMPLATE: Final[Manifest] = {
+    "metadata": {"labels": LABELS},
+    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+}
 TARGET: Final = {"type": "Value", "value": "1"}
 SCALING: Final = {"tolerance": "0.2", "stabilizationWindowSeconds": 5}
 FILE: Final = {"fileKeyRef": {"volumeName": "empty", "path": "a", "key": "a"}}
