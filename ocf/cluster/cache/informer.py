@@ -80,7 +80,7 @@ class Informer:
         self.store = Store(reduce, self._notify, needs_content)
         self.synced = False
         """Whether reads are answered from the cache."""
-        self._cluster = cluster
+        self.cluster = cluster
         self._timing = timing
         self._missing_kinds = missing_kinds
         self._max_objects = max_objects
@@ -421,7 +421,7 @@ class Informer:
             continue_token=continue_token,
         )
         narrowed = options if self.selection is None else self.selection.narrowed(options)
-        return await self._cluster.list(self.scope.api_version, self.scope.kind, narrowed)
+        return await self.cluster.list(self.scope.api_version, self.scope.kind, narrowed)
 
     def _check_limit(self, count: int) -> None:
         if self._max_objects is not None and count > self._max_objects:
@@ -457,7 +457,7 @@ class Informer:
             label_selector=chosen.label_selector,
             field_selector=chosen.field_selector,
         )
-        events = self._cluster.watch(api_version, kind, options)
+        events = self.cluster.watch(api_version, kind, options)
         try:
             async for event in events:
                 self._last_event_at = self._timing.monotonic()

@@ -23,7 +23,8 @@ from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
 from ocf.cluster.cache.selection import Selection, one_object
 from ocf.cluster.cache.subscriptions import OnServed, Subscription
 from ocf.cluster.protocol import ListOptions, ObjectList
-from ocf.errors import NotFoundError
+from ocf.cluster.request_purpose import Purpose, requests_for
+from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.objects.resource_versions import is_older
 
@@ -42,8 +43,13 @@ MOST_SINGLE: Final = 50
 """Objects of a kind that are watched alone."""
 BEYOND: Final = f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
 """Why no watch reports the changes of more of them."""
-# Names that were looked for in vain are only a reason to watch the next time.
+# Names that were looked for in vain are only a reason to watch the next time; those of objects that may only be
+# unselected are looked up when there are so many.
 _MOST_NAMES: Final = 1_000
+# A list of so many objects costs about as much as these single reads, of which a few are sent at once.
+_MOST_READS: Final = 50
+_AT_ONCE: Final = 10
+_PAGE: Final = 500
 
 
 class InformerMaker(Protocol):
@@ -91,6 +97,9 @@ class SelectiveInformer:
         """Names that were not found in the cluster when they were read."""
         self._left: set[NamespacedName] = set()
         """Objects that the watch of the selection has shown as deleted: each may be unselected only."""
+        self._looking: Final = asyncio.Lock()
+        """Held while it is found out which of these exist."""
+        self._task: asyncio.Task[None] | None = None
         self._beyond: set[NamespacedName] = set()
         """Objects that exist, are not selected, and are not watched alone, because too many others are."""
         if not selection.by_name:
@@ -162,6 +171,9 @@ class SelectiveInformer:
 
     async def close(self) -> None:
         """Stop all informers, and wait until they have ended."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
         await asyncio.gather(*(each.close() for each in self.all))
         self._close_subscriptions()
 
@@ -238,9 +250,7 @@ class SelectiveInformer:
         bases = self._covering(options.namespace)
         if not bases:
             return None
-        for name in [one for one in self._left if options.namespace in ("", one[0])]:
-            with suppress(NotFoundError):
-                await self.found_by(name, cluster.get(self._key(name)))
+        await self._look_for_left(options.namespace)
         if any(options.namespace in ("", home) for home, _ in self._beyond):
             return await self._listed_with_others(options, cluster)
         inside = [one for name, one in self._single.items() if options.namespace in ("", name[0])]
@@ -310,7 +320,9 @@ class SelectiveInformer:
                 self._beyond.discard(name)
                 self._end(name)
             elif not self.selection.by_name:
-                _note(self._left, name)
+                self._left.add(name)
+                if len(self._left) >= _MOST_NAMES and (self._task is None or self._task.done()):
+                    self._task = asyncio.create_task(self._forget_deleted(), name=f"cache of {self.scope}: deletions")
         for subscription in self._subscriptions:
             subscription.mark_changed(name)
 
@@ -365,6 +377,53 @@ class SelectiveInformer:
         if not is_watched and not self.selection.by_name:
             self._beyond.add(name)
         return is_watched
+
+    async def _look_for_left(self, namespace: str) -> None:
+        """Watch alone what has left the selection and exists, of a namespace, empty for all; the rest was deleted."""
+        async with self._looking:
+            names = {one for one in self._left if namespace in ("", one[0])}
+            # What leaves the selection from now on is noted anew.
+            self._left -= names
+            try:
+                existing = await self._existing(names, namespace)
+            except BaseException:
+                self._left |= names
+                raise
+            self._beyond -= names - existing
+            found = [name for name in sorted(existing) if self.holder(name) is None and self._exists(name)]
+            await asyncio.gather(*(self._single[name].ready() for name in found))
+
+    async def _existing(self, names: set[NamespacedName], namespace: str) -> set[NamespacedName]:
+        """Return which of some objects the API server has, selected or not; many are found in lists of all."""
+        ordered, at_once = sorted(names), asyncio.Semaphore(_AT_ONCE)
+
+        async def exists(name: NamespacedName) -> bool:
+            async with at_once:
+                try:
+                    await self._bases[0].cluster.get(self._key(name))
+                except NotFoundError:
+                    return False
+                return True
+
+        if len(ordered) <= _MOST_READS:
+            answers = await asyncio.gather(*map(exists, ordered))
+            return {name for name, is_there in zip(ordered, answers, strict=True) if is_there}
+        found: set[NamespacedName] = set()
+        for base in self._covering(namespace):
+            options = ListOptions(namespace=namespace or base.scope.namespace, limit=_PAGE, metadata_only=True)
+            while True:
+                page = await base.cluster.list(self.scope.api_version, self.scope.kind, options)
+                found |= names.intersection(map(namespaced_name, page.items))
+                if not page.continue_token:
+                    break
+                options = replace(options, continue_token=page.continue_token)
+        return found
+
+    async def _forget_deleted(self) -> None:
+        """Look for all that has left the selection, so that no more names are kept of what was deleted."""
+        # The next one that leaves is a reason to try again.
+        with suppress(ApiError), requests_for(Purpose.CACHE):
+            await self._look_for_left("")
 
     async def _listed_with_others(self, options: ListOptions, cluster: Cluster) -> ObjectList:
         """List what the API server has, selected or not, for there is more than can be watched alone."""

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import DeleteOptions, ListOptions, Verb
-from ocf.cluster.cache import Selection
+from ocf.cluster.cache import Selection, selective
 from ocf.cluster.cache.selective import MOST_SINGLE
 from ocf.cluster.protocol import EventType
-from ocf.errors import ConfigError, ForbiddenError, NotFoundError
+from ocf.errors import ConfigError, ForbiddenError, NotFoundError, ServerError
 from ocf.objects.resource_versions import is_older
 
 if TYPE_CHECKING:
@@ -52,6 +52,18 @@ def sent(env: Env) -> list[Verb]:
     verbs: list[Verb] = [one.verb for one in env.server.requests if one.verb is not Verb.WATCH]
     env.server.requests.clear()
     return verbs
+
+
+async def delete_many(env: Env, count: int, namespace: str = "shop") -> None:
+    """Create and delete selected objects, and wait until the cache has seen it."""
+    for number in range(count):
+        key = env.key(f"gone-{number}", namespace)
+        await env.server.apply(env.web(key.name, namespace, ours="yes"), field_manager="them")
+        await env.server.delete(key, DeleteOptions())
+        # Each event takes some steps of the loop.
+        if number % 5 == 0:
+            await env.settle()
+    await env.settle()
 
 
 def held(env: Env) -> int:
@@ -133,6 +145,83 @@ async def test_a_list_shows_what_has_left_the_selection_until_it_is_gone(new_env
     sent(env)
     assert await env.names() == ["b"]
     assert sent(env) == []
+
+
+@pytest.mark.parametrize("selection", [LABELLED, ELSEWHERE], ids=["label", "namespace"])
+async def test_after_many_deletions_a_list_sends_few_requests_and_hides_nothing(
+    new_env: Callable[..., Env], selection: Selection
+) -> None:
+    """One read of each name that the watch showed as deleted took seconds after the end of many Jobs."""
+    env = selecting(new_env, selection)
+    home = "other" if selection is ELSEWHERE else "shop"
+    await env.server.apply(env.web("unlabelled", home, ours="yes"), field_manager="them")
+    await env.sync()
+    await env.server.update(env.web("unlabelled", home), field_manager="them")
+    await delete_many(env, 120, home)
+    sent(env)
+    assert await env.names(namespace=home) == ["unlabelled"]
+    assert len(sent(env)) <= 2
+    assert await env.names() == ["unlabelled"]
+    assert sent(env) == []
+
+
+async def test_few_deletions_are_looked_up_at_the_same_time(
+    new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = selecting(new_env, LABELLED)
+    await env.sync()
+    await delete_many(env, 30)
+    running, most = 0, 0
+    get = env.connection.get
+
+    async def slow(key: ObjectKey, **options: Any) -> Manifest:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            await asyncio.sleep(0)
+            return await get(key, **options)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr(env.connection, "get", slow)
+    assert await env.names() == []
+    assert 1 < most <= 10
+
+
+async def test_what_has_left_the_selection_is_not_forgotten_after_more_deletions_than_are_kept(
+    new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a list in between; the names of what was deleted do not pile up either."""
+    monkeypatch.setattr(selective, "_MOST_NAMES", 60)
+    env = selecting(new_env, LABELLED)
+    await env.theirs("unlabelled", ours="yes")
+    await env.sync()
+    await env.server.update(env.web("unlabelled"), field_manager="them")
+    await delete_many(env, 200)
+    sent(env)
+    assert await env.names() == ["unlabelled"]
+    # One for each name since the last look.
+    assert len(sent(env)) <= 60
+
+
+async def test_a_list_whose_look_for_deleted_objects_fails_repeats_it(
+    new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = selecting(new_env, LABELLED)
+    await env.theirs("unlabelled", ours="yes")
+    await env.sync()
+    await env.server.update(env.web("unlabelled"), field_manager="them")
+    await env.settle()
+
+    async def fail(*_: object, **__: object) -> Manifest:
+        raise ServerError("unreachable", code=503)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(env.connection, "get", fail)
+        with pytest.raises(ServerError):
+            await env.names()
+    assert await env.names() == ["unlabelled"]
 
 
 async def test_a_watch_from_the_version_of_a_list_misses_nothing(new_env: Callable[..., Env]) -> None:
