@@ -24,7 +24,7 @@ from ocf.cluster.cache.selection import Selection, one_object
 from ocf.cluster.cache.subscriptions import OnServed, Subscription
 from ocf.cluster.protocol import ListOptions, ObjectList
 from ocf.cluster.request_purpose import Purpose, requests_for
-from ocf.errors import ApiError, NotFoundError
+from ocf.errors import ApiError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.objects.resource_versions import is_older
 
@@ -43,6 +43,7 @@ MOST_SINGLE: Final = 50
 """Objects of a kind that are watched alone."""
 BEYOND: Final = f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
 """Why no watch reports the changes of more of them."""
+_UNLISTED: Final = f"the right to list all is missing, and {MOST_SINGLE} such objects are watched alone"
 # Names that were looked for in vain are only a reason to watch the next time; those of objects that may only be
 # unselected are looked up when there are so many.
 _MOST_NAMES: Final = 1_000
@@ -100,6 +101,8 @@ class SelectiveInformer:
         self._looking: Final = asyncio.Lock()
         """Held while it is found out which of these exist."""
         self._task: asyncio.Task[None] | None = None
+        self._may_list = True
+        """Whether all objects may be listed, as far as is known: a role with `resourceNames` allows reads by name."""
         self._beyond: set[NamespacedName] = set()
         """Objects that exist, are not selected, and are not watched alone, because too many others are."""
         if not selection.by_name:
@@ -162,7 +165,7 @@ class SelectiveInformer:
         """Wait for the first lists of the selection, and return whether reads are answered from the cache."""
         for each in self.all:
             each.start()
-        await asyncio.gather(*(each.ready() for each in self._bases))
+        await asyncio.gather(*map(self._is_ready, self._bases))
         return self.synced
 
     async def listed(self) -> None:
@@ -190,7 +193,7 @@ class SelectiveInformer:
     async def find(self, name: NamespacedName) -> Informer | None:
         """Return the informer that answers a read by name; None if the read goes to the API server."""
         for base in self._covering(name[0]):
-            if not (base.synced or await base.ready()):
+            if not await self._is_ready(base):
                 return None
             if base.store.is_stale(name):
                 await base.read(name)
@@ -232,8 +235,9 @@ class SelectiveInformer:
     def written(self, live: Manifest) -> None:
         """Watch an object that was written, if it is not held."""
         name = namespaced_name(live)
-        is_unheld = self._is_own is not None or (self.holder(name) is None and not self._exists(name))
-        if is_unheld and self.selection.by_name and self._maker.keeps(self):
+        are_many = self._is_own is not None and self._may_list
+        is_unheld = are_many or (self.holder(name) is None and not self._exists(name))
+        if is_unheld and self.selection.by_name and self._may_list and self._maker.keeps(self):
             self._base_of_all().start()
 
     async def select(self, selection: ListFilter, options: ListOptions, cluster: Cluster) -> ObjectList | None:
@@ -279,7 +283,7 @@ class SelectiveInformer:
         name = (key.namespace, key.name)
         if name in self._single:
             return self._single[name].state.unwatched
-        return BEYOND if name in self._beyond else ""
+        return (_UNLISTED if self.selection.by_name else BEYOND) if name in self._beyond else ""
 
     def release(self, needed: Callable[[ObjectKey, CacheEntry | None], bool]) -> None:
         """Stop to watch the single objects that were not read since the last call, unless they are needed."""
@@ -288,6 +292,8 @@ class SelectiveInformer:
                 self._end(name)
         self._read.clear()
         self._absent.clear()
+        # The right may have been granted.
+        self._may_list = True
 
     # Subscriptions
 
@@ -374,7 +380,7 @@ class SelectiveInformer:
     def _exists(self, name: NamespacedName) -> bool:
         """Watch an object alone that exists and is not held; return False if there are too many."""
         is_watched = self._watch_alone(name)
-        if not is_watched and not self.selection.by_name:
+        if not is_watched and not (self.selection.by_name and self._may_list):
             self._beyond.add(name)
         return is_watched
 
@@ -434,12 +440,23 @@ class SelectiveInformer:
             self._beyond -= asked.difference(map(namespaced_name, page.items))
         return page.selected_by(options)
 
+    async def _is_ready(self, base: Informer) -> bool:
+        """Return whether an informer of the selection answers; that of all objects ends if they may not be listed."""
+        if base.synced or await base.ready():
+            return True
+        if self.selection.by_name and not base.was_listed and isinstance(base.error, ForbiddenError):
+            self._may_list = False
+            if base in self._bases:
+                self._bases.remove(base)
+                self._maker.end(base)
+        return False
+
     async def _all_of_kind(self) -> Informer | None:
         """Hold all of the kind from now on; return None if that fails."""
-        if not self._maker.keeps(self):
+        if not (self._may_list and self._maker.keeps(self)):
             return None
         base = self._base_of_all()
-        if not (base.synced or await base.ready()):
+        if not await self._is_ready(base):
             return None
         for name in [*self._single]:
             self._end(name)

@@ -304,6 +304,53 @@ async def test_beyond_the_limit_one_list_takes_the_place_of_single_watches(new_e
     assert sent(env) == []
 
 
+@pytest.mark.parametrize("by", ["read", "write"])
+async def test_a_role_with_resource_names_is_enough_for_any_number_of_reads_by_name(
+    new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """The list of all that would take the place of the single watches is forbidden: they stay."""
+    made = new_env()
+    env = new_env(read_by_name={(made.api_version, made.kind): lambda _: by == "write"})
+    lists: list[str] = []
+    is_granted = False
+    list_them = env.connection.list
+
+    async def list_one(api_version: str, kind: str, options: ListOptions) -> Any:
+        lists.append(options.field_selector)
+        if not (options.field_selector or is_granted):
+            raise ForbiddenError("forbidden", code=403)
+        return await list_them(api_version, kind, options)
+
+    monkeypatch.setattr(env.connection, "list", list_one)
+    names = [f"web-{number:03}" for number in range(MOST_SINGLE + 3)]
+    for name in names:
+        await env.theirs(name)
+        if by == "write":
+            await env.ours(name)
+        await env.note(name)
+    await env.settle()
+    # All are asked for once, and not for each of the objects.
+    assert lists.count("") == 1
+    assert env.connection.watches == MOST_SINGLE
+    assert env.cached.healthy
+    unwatched = {name: env.cached.unwatched(env.key(name)) for name in names}
+    assert {name for name, why in unwatched.items() if why} == {*names[MOST_SINGLE:]}
+    assert "the right to list all is missing" in unwatched[names[-1]]
+    for name in names:
+        await env.theirs(name, note="later")
+    sent(env)
+    assert {await env.note(name) for name in names} == {"later"}
+    # One for each that is not watched; what is watched is in memory.
+    assert len(sent(env)) == len(names) - MOST_SINGLE
+    env.cached.readers.append(lambda *_: True)
+    is_granted = True
+    env.cached.release_unread()
+    assert await env.note(names[-1]) == "later"
+    await env.settle()
+    assert env.connection.watches == 1
+    assert not any(env.cached.unwatched(env.key(name)) for name in names)
+
+
 async def test_beyond_the_limit_what_is_not_selected_is_read_and_known_to_be_unwatched(
     new_env: Callable[..., Env],
 ) -> None:
