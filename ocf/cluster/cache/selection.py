@@ -38,7 +38,7 @@ class Selection:
         metadata_only: Hold only the metadata of an object until it is read by name. A list that needs more than
             metadata has all of them held as a whole from then on.
         by_name: List and watch nothing but the objects that are read by name, each alone. From the first list on, or
-            from more than 50 such objects on, all of the kind are listed and held.
+            from more than 50 such objects on, all of the kind are listed and held, until no more than 25 are read.
 
     Raises:
         ConfigError: If a selector or a namespace is invalid, or `by_name` is combined with selectors or namespaces.

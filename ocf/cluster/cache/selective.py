@@ -18,6 +18,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ocf.cluster.cache.existing_objects import existing_objects
 from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
 from ocf.cluster.cache.selection import Selection, one_object
@@ -47,10 +48,6 @@ _UNLISTED: Final = f"the right to list all is missing, and {MOST_SINGLE} such ob
 # Names that were looked for in vain are only a reason to watch the next time; those of objects that may only be
 # unselected are looked up when there are so many.
 _MOST_NAMES: Final = 1_000
-# A list of so many objects costs about as much as these single reads, of which a few are sent at once.
-_MOST_READS: Final = 50
-_AT_ONCE: Final = 10
-_PAGE: Final = 500
 
 
 class InformerMaker(Protocol):
@@ -58,15 +55,12 @@ class InformerMaker(Protocol):
 
     def make(self, scope: WatchScope, selection: Selection | None) -> Informer:
         """Make an informer; None selects all."""
-        ...
 
     def end(self, informer: Informer) -> None:
         """Stop an informer."""
-        ...
 
     def keeps(self, informer: SelectiveInformer) -> bool:
         """Return whether those of a kind may have more informers; not once they are being closed."""
-        ...
 
 
 class SelectiveInformer:
@@ -101,6 +95,8 @@ class SelectiveInformer:
         self._looking: Final = asyncio.Lock()
         """Held while it is found out which of these exist."""
         self._task: asyncio.Task[None] | None = None
+        self._needs_all = False
+        """Whether the list of all was needed since the last call of `release`."""
         self._may_list = True
         """Whether all objects may be listed, as far as is known: a role with `resourceNames` allows reads by name."""
         self._beyond: set[NamespacedName] = set()
@@ -200,6 +196,7 @@ class SelectiveInformer:
             if base.store.get(name) is not None or self.selection.by_name:
                 # It may be one that was not found, which no event of the base has ended.
                 self._end(name)
+                self._note_read(name)
                 return base
         wanted = name not in self._single and (self.selection.by_name or name in self._absent)
         if wanted and not self._watch_alone(name) and self.selection.by_name:
@@ -224,7 +221,9 @@ class SelectiveInformer:
         except NotFoundError:
             self._left.discard(name)
             self._beyond.discard(name)
-            _note(self._absent, name)
+            if len(self._absent) >= _MOST_NAMES:
+                self._absent.pop()
+            self._absent.add(name)
             raise
         self._left.discard(name)
         if self.holder(name) is None and self._exists(name):
@@ -238,6 +237,7 @@ class SelectiveInformer:
         are_many = self._is_own is not None and self._may_list
         is_unheld = are_many or (self.holder(name) is None and not self._exists(name))
         if is_unheld and self.selection.by_name and self._may_list and self._maker.keeps(self):
+            self._needs_all = True
             self._base_of_all().start()
 
     async def select(self, selection: ListFilter, options: ListOptions, cluster: Cluster) -> ObjectList | None:
@@ -290,10 +290,13 @@ class SelectiveInformer:
         for name in [*self._single]:
             if name not in self._read and not needed(self._key(name), self._single[name].store.get(name)):
                 self._end(name)
+        if self.selection.by_name and self.synced and not self._needs_all and (self._task is None or self._task.done()):
+            for base in self._bases:
+                self._narrow(base, needed)
+        self._needs_all = False
         self._read.clear()
         self._absent.clear()
-        # The right may have been granted.
-        self._may_list = True
+        self._may_list = True  # the right may have been granted
 
     # Subscriptions
 
@@ -388,42 +391,16 @@ class SelectiveInformer:
         """Watch alone what has left the selection and exists, of a namespace, empty for all; the rest was deleted."""
         async with self._looking:
             names = {one for one in self._left if namespace in ("", one[0])}
-            # What leaves the selection from now on is noted anew.
-            self._left -= names
+            self._left -= names  # what leaves the selection from now on is noted anew
             try:
-                existing = await self._existing(names, namespace)
+                homes = [namespace or each.scope.namespace for each in self._covering(namespace)]
+                existing = await existing_objects(self._bases[0].cluster, self.scope[:2], names, homes)
             except BaseException:
                 self._left |= names
                 raise
             self._beyond -= names - existing
             found = [name for name in sorted(existing) if self.holder(name) is None and self._exists(name)]
             await asyncio.gather(*(self._single[name].ready() for name in found))
-
-    async def _existing(self, names: set[NamespacedName], namespace: str) -> set[NamespacedName]:
-        """Return which of some objects the API server has, selected or not; many are found in lists of all."""
-        ordered, at_once = sorted(names), asyncio.Semaphore(_AT_ONCE)
-
-        async def exists(name: NamespacedName) -> bool:
-            async with at_once:
-                try:
-                    await self._bases[0].cluster.get(self._key(name))
-                except NotFoundError:
-                    return False
-                return True
-
-        if len(ordered) <= _MOST_READS:
-            answers = await asyncio.gather(*map(exists, ordered))
-            return {name for name, is_there in zip(ordered, answers, strict=True) if is_there}
-        found: set[NamespacedName] = set()
-        for base in self._covering(namespace):
-            options = ListOptions(namespace=namespace or base.scope.namespace, limit=_PAGE, metadata_only=True)
-            while True:
-                page = await base.cluster.list(self.scope.api_version, self.scope.kind, options)
-                found |= names.intersection(map(namespaced_name, page.items))
-                if not page.continue_token:
-                    break
-                options = replace(options, continue_token=page.continue_token)
-        return found
 
     async def _forget_deleted(self) -> None:
         """Look for all that has left the selection, so that no more names are kept of what was deleted."""
@@ -453,6 +430,7 @@ class SelectiveInformer:
 
     async def _all_of_kind(self) -> Informer | None:
         """Hold all of the kind from now on; return None if that fails."""
+        self._needs_all = True
         if not (self._may_list and self._maker.keeps(self)):
             return None
         base = self._base_of_all()
@@ -462,6 +440,37 @@ class SelectiveInformer:
             self._end(name)
             self.changed(name, by=base)
         return base
+
+    def _narrow(self, base: Informer, needed: Callable[[ObjectKey, CacheEntry | None], bool]) -> None:
+        """Watch the few objects alone that are read or needed, in place of all of the kind."""
+        most, names = MOST_SINGLE // 2, {*self._read}  # half of the limit, so that the next one does not end it
+        for name, entry in base.store.unordered():
+            if len(names) > most or (self._is_own is not None and self._is_own(entry)):
+                return
+            if name not in names and needed(self._key(name), entry):
+                names.add(name)
+        if len(names) <= most:
+            self._task = asyncio.create_task(self._watch_only(base, names), name=f"cache of {self.scope}: single ones")
+
+    async def _watch_only(self, base: Informer, names: set[NamespacedName]) -> None:
+        """Let single objects take the place of an informer of all once each is in memory."""
+        single = {name: self._made(name[0], one_object(name[1])) for name in sorted(names)}
+        try:
+            ready = await asyncio.gather(*(each.ready() for each in single.values()))
+            if all(ready) and not self._needs_all and self._maker.keeps(self):
+                self._bases.remove(base)
+                self._read |= single.keys()
+                self._single, single = self._single | single, {}
+                self._maker.end(base)
+        finally:
+            for each in single.values():
+                self._maker.end(each)
+            await asyncio.gather(*(each.close() for each in single.values()))
+
+    def _note_read(self, name: NamespacedName) -> None:
+        """Note what is read of all of the kind, as long as it may be watched alone."""
+        if self.selection.by_name and len(self._read) <= MOST_SINGLE:
+            self._read.add(name)
 
     def _end(self, name: NamespacedName) -> None:
         single = self._single.pop(name, None)
@@ -489,9 +498,3 @@ class _Relay(Subscription):
     def close(self) -> None:
         """Pass the end on."""
         self._to.closed(self._informer)
-
-
-def _note(names: set[NamespacedName], name: NamespacedName) -> None:
-    if len(names) >= _MOST_NAMES:
-        names.pop()
-    names.add(name)

@@ -304,6 +304,75 @@ async def test_beyond_the_limit_one_list_takes_the_place_of_single_watches(new_e
     assert sent(env) == []
 
 
+@pytest.mark.parametrize(
+    ("use", "watches"),
+    [
+        pytest.param("read", 4, id="few are read by name, and another one is needed"),
+        pytest.param("read many", 1, id="many are read by name"),
+        pytest.param("need many", 1, id="many are needed"),
+        pytest.param("list", 1, id="all are listed"),
+        pytest.param("own", 1, id="the operator makes such objects"),
+    ],
+)
+async def test_the_list_of_all_ends_when_few_objects_are_read_by_name_again(
+    new_env: Callable[..., Env], use: str, watches: int
+) -> None:
+    """It was needed for a moment, such as the start of many owners; from then on all of the kind stayed in memory."""
+    made = new_env()
+    env = new_env(read_by_name={(made.api_version, made.kind): lambda _: use == "own"})
+    names = [f"web-{number:03}" for number in range(MOST_SINGLE + 10)]
+    for name in names:
+        await env.theirs(name)
+    for name in names:
+        await env.note(name)
+    await env.settle()
+    assert (held(env), env.connection.watches) == (len(names), 1)
+    needed = set(names if use == "need many" else names[4:5])
+    env.cached.readers.append(lambda key, _: key.name in needed)
+    env.cached.release_unread()
+    await env.settle()
+    # What was read before the first look counts.
+    assert env.connection.watches == 1
+    read = names if use == "read many" else names[:3]
+    for name in read:
+        await env.note(name)
+    if use == "list":
+        await env.names()
+    env.cached.release_unread()
+    for _ in range(5):
+        await env.settle()
+    assert env.connection.watches == watches
+    assert held(env) == (4 if watches == 4 else len(names))
+    for name in (*read, names[4]):
+        await env.theirs(name, note="later")
+    sent(env)
+    assert {await env.note(name) for name in (*read, names[4])} == {"later"}
+    assert sent(env) == []
+    assert await env.note(names[5]) in {"theirs", "later"}
+
+
+async def test_a_cache_that_is_closed_while_the_list_of_all_ends_leaves_no_watch(new_env: Callable[..., Env]) -> None:
+    made = new_env()
+    env = new_env(read_by_name={(made.api_version, made.kind): lambda _: False})
+    names = [f"web-{number:03}" for number in range(MOST_SINGLE + 1)]
+    for name in names:
+        await env.theirs(name)
+        await env.note(name)
+    await env.settle()
+    env.cached.release_unread()
+    for name in names[:3]:
+        await env.note(name)
+    env.connection.hold_lists = True
+    env.cached.release_unread()
+    await env.settle()
+    closing = asyncio.ensure_future(env.cached.close())
+    await env.settle()
+    env.connection.release_lists()
+    await closing
+    await env.settle()
+    assert env.connection.watches == 0
+
+
 @pytest.mark.parametrize("by", ["read", "write"])
 async def test_a_role_with_resource_names_is_enough_for_any_number_of_reads_by_name(
     new_env: Callable[..., Env], monkeypatch: pytest.MonkeyPatch, by: str
