@@ -20,7 +20,7 @@ from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.resource_versions import parse_problem
 from ocf_server.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf_server.api.write_options import WriteOptions
-from ocf_server.apiextensions import set_schema_defaults
+from ocf_server.apiextensions import prune, set_schema_defaults
 from ocf_server.apiextensions.crd_status import marked_for_deletion
 from ocf_server.registry.conversion_review import ConversionNeeded, converting
 from ocf_server.registry.escalation import require_no_escalation
@@ -120,9 +120,12 @@ def _require_no_escalation(
 
 
 def _encoded(new: Manifest, resource: ApiResource) -> Manifest:
-    """Return a valid object with its numbers as they are stored and sent."""
+    """Return a valid object as it is stored and sent: its numbers, and without fields that its schema lacks."""
     if not resource.custom:
         return new
+    if resource.schema is not None:
+        # Those of an apply, which are validated and count as a change.
+        new = prune(new, resource.schema)
     # Metadata have types, which were decoded before; its managed fields would be half of the object.
     body = {name: value for name, value in new.items() if name != "metadata"}
     encoded: Manifest = encoded_numbers(body)

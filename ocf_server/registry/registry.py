@@ -495,6 +495,6 @@ def decoded(
     out["metadata"] = decoded_metadata(out.get("metadata"))
     if resource.schema is None:
         return out
-    # The result of an apply is not decoded again, so its validation reports what is wrong with embedded objects.
-    pruned = prune(out, resource.schema, sent=drop_nulls)
+    # The result of an apply is not decoded again: its validation sees what is pruned when it is stored.
+    pruned = prune(out, resource.schema, sent=True) if drop_nulls else out
     return dict(set_schema_defaults(pruned, resource.schema, drop_nulls=drop_nulls))
