@@ -394,10 +394,10 @@ def builtin_model(name: str) -> ApiResource | None:
     return _builtin(*key) if key is not None else None
 
 
-def builtin_plural(group: str, version: str, plural: str) -> ApiResource | None:
+def builtin_plural(group: str, version: str, plural: str, release: Release = CURRENT) -> ApiResource | None:
     """Return the built-in kind with a plural; None if it is not built in."""
     found = (key for key, row in _rows().items() if key[:2] == (group, version) and row[3] == plural)
-    return next((_builtin(*key) for key in found), None)
+    return next((_builtin(*key, release) for key in found), None)
 
 
 def is_builtin_group(group: str) -> bool:

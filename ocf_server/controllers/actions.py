@@ -23,6 +23,7 @@ class Write(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     STATUS = "status"
+    APPLY_STATUS = "apply-status"
     BIND = "bind"
     DELETE = "delete"
 

@@ -15,6 +15,7 @@ from ocf_server.controllers.job_pods import reconcile_orphan_pod
 from ocf_server.controllers.kubelet import reconcile_pod
 from ocf_server.controllers.namespace import reconcile_namespace
 from ocf_server.controllers.ownership import controller_among, controller_uid, reference_to
+from ocf_server.controllers.policy_status import reconcile_policy
 from ocf_server.controllers.replica_set import reconcile_replica_set
 from ocf_server.controllers.scheduler import reconcile_scheduling
 from ocf_server.controllers.stateful_set import reconcile_stateful_set
@@ -165,6 +166,7 @@ CONTROLLERS: Final = (
         reconcile_claim,
         {"PersistentVolume": _claim_of, "Pod": _claims_of_pod},
     ),
+    _controller("validatingadmissionpolicy-status-controller", "ValidatingAdmissionPolicy", reconcile_policy),
     ControllerDescriptor(
         "kube-scheduler",
         "default-scheduler",

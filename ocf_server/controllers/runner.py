@@ -243,6 +243,9 @@ class Controllers:
                 return await cluster.update(manifest, field_manager=manager)
             case Write.STATUS:
                 return await cluster.update(manifest, field_manager=manager, subresource=Subresource.STATUS)
+            case Write.APPLY_STATUS:
+                manager, part = controller.component, Subresource.STATUS
+                return await cluster.apply(manifest, field_manager=manager, force=True, subresource=part)
             case Write.BIND:
                 await cluster.create(manifest, field_manager=manager, subresource=Subresource.BINDING)
             case Write.DELETE:

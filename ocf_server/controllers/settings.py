@@ -19,6 +19,7 @@ CONTROLLER_NAMES: Final = (
     "persistentvolume-binder-controller",
     "replicaset-controller",
     "statefulset-controller",
+    "validatingadmissionpolicy-status-controller",
 )
 """The controllers, by their names in kube-controller-manager."""
 

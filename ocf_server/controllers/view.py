@@ -36,6 +36,7 @@ API_VERSIONS: Final[Mapping[str, str]] = {
     "Service": "v1",
     "StatefulSet": "apps/v1",
     "StorageClass": "storage.k8s.io/v1",
+    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io/v1",
 }
 """The version in which the controllers read and write each kind."""
 

@@ -13,9 +13,10 @@ import pytest
 from ocf.cluster import Cluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import ApiResource, builtin_plural
+from ocf.testing import VirtualClock
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.plugin import RunControllers
-from ocf_server import EmbeddedCluster
+from ocf_server import ControllerSettings, EmbeddedCluster
 from ocf_server.apiextensions import established
 from ocf_server.registry.policy_types import type_warnings
 from tests.support import definition_of, eventually
@@ -135,6 +136,32 @@ async def test_the_real_controller_reports_the_same(
             await eventually(partial(reported, cluster, CASES["custom"]))
             seen = {name: await reported(cluster, content) for name, content in CASES.items()}
     assert ours == {name: [*of_named_groups(found, CASES[name])] for name, found in seen.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_the_controller_writes_the_status_of_each_generation(name: str) -> None:
+    clock = VirtualClock()
+    cluster = EmbeddedCluster(now=clock.now)
+    await cluster.create(DEFINITION, field_manager="test")
+    controllers = cluster.controllers(ControllerSettings(names=[CONTROLLER], nodes=0))
+    head = {"apiVersion": API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "typed"}}
+    key = ObjectKey.of(await cluster.create({**head, "spec": CASES["right"]}, field_manager="test"))
+    await controllers.settle()
+    assert (await cluster.get(key))["status"] == {"observedGeneration": 1, "typeChecking": {}}
+
+    changed = await cluster.apply({**head, "spec": CASES[name]}, field_manager="test", force=True)
+    await controllers.settle()
+    live = await cluster.get(key)
+    wanted = [one for one in type_warnings({"spec": CASES[name]}, find) if "validations" in one["fieldRef"]]
+    assert live["status"] == {
+        "observedGeneration": changed["metadata"]["generation"],
+        "typeChecking": {"expressionWarnings": wanted} if wanted else {},
+    }
+    entries = [one for one in live["metadata"]["managedFields"] if one["manager"] == CONTROLLER]
+    assert [(one["operation"], one["subresource"]) for one in entries] == [("Apply", "status")]
+    version = live["metadata"]["resourceVersion"]
+    await controllers.settle()
+    assert (await cluster.get(key))["metadata"]["resourceVersion"] == version
 
 
 def of_named_groups(found: list[dict[str, str]], content: dict[str, Any]) -> Iterator[dict[str, str]]:
