@@ -1,10 +1,12 @@
 """Base of the test environments: a cluster, its clock, and the requests that other actors send in tests."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import pytest
@@ -25,6 +27,7 @@ __all__ = [
     "defined",
     "definition_of",
     "eventually",
+    "is_in",
     "serving_locally",
     "settable_time",
     "until",
@@ -34,6 +37,11 @@ __all__ = [
 T = TypeVar("T")
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
+
+
+def is_in(item: pytest.Item, folder: Path) -> bool:
+    """Return whether a test is in a folder; a comparison of paths would take seconds for all tests."""
+    return os.fspath(item.path).startswith(f"{folder}{os.sep}")
 
 
 def definition_of(kind: str, group: str, schema: Manifest, **version: Any) -> Manifest:

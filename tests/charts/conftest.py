@@ -13,6 +13,7 @@ from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 from tests.charts.support import Chart
 from tests.clients.support import Server
+from tests.support import is_in
 
 HERE = Path(__file__).parent
 
@@ -20,7 +21,7 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder that run helm."""
     for item in items:
-        if item.path.is_relative_to(HERE) and {"chart", "server", "own_plane"} & set(getattr(item, "fixturenames", ())):
+        if is_in(item, HERE) and {"chart", "server", "own_plane"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("clients")
 
 

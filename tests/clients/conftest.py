@@ -11,6 +11,7 @@ from ocf.testing.envtest.fixtures import Envtest
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 from tests.clients.support import Server
+from tests.support import is_in
 
 HERE = Path(__file__).parent
 
@@ -18,7 +19,7 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder."""
     for item in items:
-        if item.path.is_relative_to(HERE):
+        if is_in(item, HERE):
             item.add_marker("clients")
 
 

@@ -35,7 +35,9 @@ from ocf.testing import RecordingCluster, VirtualClock
 from ocf.testing.envtest import ControlPlane
 from ocf_server import CustomKind, EmbeddedCluster
 from tests import support
+from tests.support import is_in
 
+HERE: Final = Path(__file__).parent
 StaticKind: TypeAlias = StaticBuilder[Any, BaseMutator]
 _CONFIG_MAP: Kind[Any, BaseMutator] = Kind("v1", "ConfigMap", "V1ConfigMap", BaseMutator)
 _CLUSTER_ROLE: Kind[Any, BaseMutator] = Kind(
@@ -93,7 +95,7 @@ USED: Final = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Deselect tests of the embedded server on a real one, and run all in the event loop of its client."""
     for item in items:
-        if pytest_asyncio.is_async_test(item) and Path(__file__).parent in item.path.parents:
+        if pytest_asyncio.is_async_test(item) and is_in(item, HERE):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
     items[:] = [item for item in items if not (_is_on_a_real_server(item) and item.get_closest_marker("embedded_only"))]
 

@@ -123,7 +123,7 @@ def _number(value: Any, place: str) -> int | float:
 def _text(value: Any, place: str) -> str:
     if not isinstance(value, str):
         raise _error(place, "a text", value)
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise _error(place, "a text without halves of surrogate pairs", value)
     return value
 

@@ -40,7 +40,7 @@ from ocf.objects.documents import load_documents
 from ocf.testing.envtest import ControllerName, ControlPlane
 from ocf.testing.plugin import RunControllers
 from ocf_server import EmbeddedCluster
-from tests.support import eventually
+from tests.support import eventually, is_in
 
 HERE: Final = Path(__file__).parent
 DEFINITIONS: Final = load_documents((HERE / "widgets.yaml").read_text(encoding="utf-8"))
@@ -340,7 +340,7 @@ def _paths(fields: dict[str, Any], before: str) -> Iterator[str]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let all tests share the event loop of the client."""
     for item in items:
-        if pytest_asyncio.is_async_test(item) and HERE in item.path.parents:
+        if pytest_asyncio.is_async_test(item) and is_in(item, HERE):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
