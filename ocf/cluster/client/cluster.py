@@ -166,7 +166,12 @@ class ApiServerCluster:
         return await self._send_about(key, subresource, lambda resource: requests.get(resource, key, subresource))
 
     async def read_path(
-        self, path: str, query: Sequence[tuple[str, str]] = (), *, most_bytes: int | None = None
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        *,
+        most_bytes: int | None = None,
+        accept: str = "",
     ) -> Manifest:
         """Read a path, for APIs that do not store objects: discovery, and the aggregated metrics APIs.
 
@@ -174,6 +179,8 @@ class ApiServerCluster:
             path: The path on the server, with each segment escaped.
             query: Query parameters, not escaped.
             most_bytes: The maximum length of the answer, uncompressed; None for no limit.
+            accept: The media types of the answer, in order of preference, such as that of `PartialObjectMetadataList`;
+                empty for JSON.
 
         Returns:
             The JSON object that the server sent.
@@ -188,7 +195,7 @@ class ApiServerCluster:
             ...     return [version["groupVersion"] for version in answer["versions"]]
         """
         return await self._connection.send(
-            HttpRequest("GET", path, tuple(query), user=self._user), most_bytes=most_bytes
+            HttpRequest("GET", path, tuple(query), user=self._user, accept=accept), most_bytes=most_bytes
         )
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:

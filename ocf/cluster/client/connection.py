@@ -240,6 +240,8 @@ class Connection:
         headers: list[tuple[str, str]] = []
         if request.body is not None:
             headers.append(("Content-Type", request.content_type))
+        if request.accept:
+            headers.append(("Accept", request.accept))
         if credential.authorization:
             headers.append(("Authorization", credential.authorization))
         # Not a header of all requests of the pool: the groups of that user would be sent with another user's name.

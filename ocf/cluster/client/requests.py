@@ -44,6 +44,7 @@ class HttpRequest(NamedTuple):
         query: Query parameters, not escaped.
         body: The body, sent as JSON; None sends no body.
         user: The user as whom it is sent; None is that of the connection.
+        accept: The media types of the answer, in order of preference; empty for JSON.
     """
 
     method: str
@@ -52,6 +53,7 @@ class HttpRequest(NamedTuple):
     body: Any = None
     content_type: str = _JSON
     user: Impersonation | None = None
+    accept: str = ""
 
     def __str__(self) -> str:
         """Return method and path for messages; query and body may contain confidential data."""

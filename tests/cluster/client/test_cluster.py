@@ -726,3 +726,13 @@ async def test_a_path_without_an_object_can_be_read(server: Server, cluster: Api
 
     assert answer == {"items": []}
     assert server.seen[-1].query == {"labelSelector": "a=b"}
+
+
+@pytest.mark.parametrize(("accept", "sent"), [("", "application/json"), ("application/json;as=Table", None)])
+async def test_a_path_is_read_in_the_media_type_that_the_caller_accepts(
+    server: Server, cluster: ApiServerCluster, accept: str, sent: str | None
+) -> None:
+    server.answer("GET", "/apis", {"kind": "APIGroupList"})
+    await cluster.read_path("/apis", accept=accept)
+
+    assert server.seen[-1].headers["accept"] == (sent or accept)
