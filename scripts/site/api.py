@@ -38,6 +38,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ocf.runtime.monitoring",
         "ocf.runtime.tracing",
         "ocf.runtime.kopf",
+        "ocf.ownership",
     ),
     "Clusters": (
         "ocf.cluster",

@@ -164,11 +164,12 @@ def test_kubectl_names_an_autoscaler_as_usual(folder: Path, kubectl: str, words:
     assert explained == run(folder, "ocf", "explain", "web", "--file=web.yaml", now)
 
 
-def test_another_kind_is_not_explained() -> None:
-    done = CliRunner().invoke(app, ["explain", "deployment", "web"])
+def test_more_than_a_kind_and_a_name_is_not_explained() -> None:
+    done = CliRunner().invoke(app, ["explain", "deployment", "web", "api"])
 
     assert done.exit_code == 2
-    assert done.stderr == 'error: invalid autoscaler "deployment web": write NAME, hpa NAME or hpa/NAME\n'
+    allowed = "write KIND/NAME for an owner, NAME or hpa/NAME for an autoscaler"
+    assert done.stderr == f'error: invalid arguments "deployment web api": {allowed}\n'
 
 
 def test_kubectl_completes_the_plugin(folder: Path, kubectl: str) -> None:

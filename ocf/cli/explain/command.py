@@ -1,9 +1,10 @@
-"""`ocf explain`: the decision of an autoscaler, the reasons for it, and what would change it."""
+"""`ocf explain`: the decision of an autoscaler with what would change it, or why an owner is not ready."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ocf.cli.command import Command, OneOf
+from ocf.cli.explain.question import OwnerQuestion, owner_question
 from ocf.cli.options import (
     autoscaler_namespace_option,
     context_option,
@@ -34,6 +36,9 @@ __all__ = ["ExplainOutput", "explain"]
 _WIDTH: Final = 80
 _KINDS: Final = ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers")
 _INDENT: Final = "  "
+_OF_OWNERS: Final = frozenset(
+    {"words", "every", "file", "namespace", "kubeconfig", "context", "now", "output", "traceback"}
+)
 
 
 class ExplainOutput(StrEnum):
@@ -47,9 +52,11 @@ class ExplainOutput(StrEnum):
 @click.argument(
     "words",
     nargs=-1,
-    metavar="[hpa] NAME",
-    help="Name of the autoscaler, also written as hpa NAME or hpa/NAME; optional if the files hold only one.",
+    metavar="[KIND/]NAME",
+    help="An owner, such as shop/corner or shop corner; or an autoscaler, as NAME or hpa/NAME, which is optional if "
+    "the files hold only one.",
 )
+@click.option("--all", "every", is_flag=True, help="Explain all owners of a KIND, those with the most trouble first.")
 @click.option(
     "--file", "-f", multiple=True, metavar="FILE", help="Read the objects from files instead of a cluster; repeatable."
 )
@@ -99,6 +106,7 @@ class ExplainOutput(StrEnum):
 def explain(  # noqa: PLR0913 (each is an option of the command line)
     words: tuple[str, ...],
     *,
+    every: bool,
     file: tuple[str, ...],
     namespace: str | None,
     kubeconfig: str | None,
@@ -119,14 +127,23 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     picture: str | None,
     role: bool,
 ) -> None:
-    """Explain the current decision of a HorizontalPodAutoscaler, and what would change it.
+    """Explain why an owner is not ready, or the current decision of a HorizontalPodAutoscaler.
 
-    With --file no cluster is needed. In a cluster nothing is written. The history is known to the controller only: its
-    possible values are derived from the status, and --watch for as long as the longest window makes it known.
+    Of an owner of any kind, the first sentence names the cause, and a tree shows what belongs to it. Of an autoscaler,
+    the reasons and what would change its decision are shown; its history is known to the controller only: possible
+    values are derived from the status, and --watch for as long as the longest window makes it known.
+
+    With --file no cluster is needed. In a cluster nothing is written.
 
     Example:
         ocf explain -f web.yaml -f busy.yaml
     """
+    question = owner_question(words, every=every)
+    if question is not None:
+        _explain_owner(
+            replace(question, files=file, namespace=namespace, kubeconfig=kubeconfig, context=context), now, output
+        )
+        return
     name = _name(words)
     if role:
         _print_role(namespace, kubeconfig, context)
@@ -164,6 +181,29 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         _show(found, _reported(found, observed, around))
 
 
+def _explain_owner(question: OwnerQuestion, now: str | None, output: ExplainOutput) -> None:
+    """Print the explanation of an owner, or of all of a kind."""
+    from ocf.cli.explain.owner import owner_answer
+    from ocf.errors import ConfigError
+
+    given = click.get_current_context()
+    for name in given.params:
+        if name not in _OF_OWNERS and given.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{option} is for autoscalers, not for {question.kind}: write hpa/NAME, or leave it out")
+    if now is not None and not question.files:
+        raise ConfigError("--now needs files; a cluster is always read now")
+    at = None if now is None else _instant(now)
+    values, lines = owner_answer(question, at)
+    if output is ExplainOutput.JSON:
+        click.echo(as_json(values))
+        return
+    width, _ = _terminal()
+    for number, (depth, line) in enumerate(lines):
+        for part in _wrap(line, width, indent=_INDENT * depth):
+            echo(part, bold=number == 0)
+
+
 def _check(name: str | None, file: Sequence[str], watch: str | None, now: str | None, picture: str | None) -> None:
     """Reject combinations of options before anything is read."""
     from ocf.errors import ConfigError
@@ -196,7 +236,8 @@ def _name(words: Sequence[str]) -> str | None:
     if len(parts) > 1 and parts[0].lower() in _KINDS:
         parts = parts[1:]
     if len(parts) > 1 or not all(parts):
-        raise ConfigError(f'invalid autoscaler "{" ".join(words)}": write NAME, hpa NAME or hpa/NAME')
+        what = "KIND/NAME for an owner, NAME or hpa/NAME for an autoscaler"
+        raise ConfigError(f'invalid arguments "{" ".join(words)}": write {what}')
     return parts[0] if parts else None
 
 

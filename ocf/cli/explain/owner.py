@@ -1,0 +1,132 @@
+"""`ocf explain KIND/NAME`: why an owner is not ready, from a cluster or from files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import ObjectKey
+from ocf.objects.manifest import split_api_version
+from ocf.ownership import OwnerSnapshot, explain_owner
+from ocf.ownership.lines import by_trouble, explanation_json, explanation_lines, trouble_lines
+
+if TYPE_CHECKING:
+    from ocf.cli.explain.owner_snapshot import OwnerReading
+    from ocf.cli.explain.question import OwnerQuestion
+    from ocf.objects import Manifest
+
+__all__ = ["owner_answer"]
+
+_EVENT_GROUPS: Final = frozenset({"", "events.k8s.io"})
+
+
+def owner_answer(question: OwnerQuestion, now: datetime | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
+    """Return the explanation of an owner, or of all of a kind, as JSON values and as lines with their indentation.
+
+    Args:
+        now: The time of the files; None for the current time.
+    """
+    reading = _of_files(question, now) if question.files else _of_cluster(question)
+    found = [explain_owner(reading.snapshot, key) for key in reading.owners]
+    if question.name:
+        return explanation_json(found[0]), [*explanation_lines(found[0], reading.snapshot.now)]
+    return {"owners": [explanation_json(one) for one in by_trouble(found)]}, [(0, one) for one in trouble_lines(found)]
+
+
+def _of_cluster(question: OwnerQuestion) -> OwnerReading:
+    from ocf.cli.autoscaler_clients import context_namespace
+
+    namespace = question.namespace or context_namespace(question.kubeconfig, question.context)
+    return asyncio.run(_read(question, namespace))
+
+
+async def _read(question: OwnerQuestion, namespace: str) -> OwnerReading:
+    from ocf.cli.explain.owner_snapshot import WantedOwners, read_owners
+    from ocf.cli.explain.served_kinds import resolve_kind, served_kinds
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.concepts import SystemClock
+
+    async with await ApiServerCluster.connect(question.kubeconfig, context=question.context) as cluster:
+        served = await served_kinds(cluster)
+        kind = resolve_kind(question.kind, served)
+        wanted = WantedOwners(kind, namespace, question.name)
+        return await read_owners(cluster, wanted, served, SystemClock().now())
+
+
+def _of_files(question: OwnerQuestion, now: datetime | None) -> OwnerReading:
+    from ocf.cli.explain.owner_snapshot import OwnerReading
+    from ocf.cli.manifest_files import read_documents
+    from ocf.concepts import SystemClock
+
+    objects: list[Manifest] = []
+    for document in read_documents(question.files):
+        if document.manifest is None:
+            raise ConfigError(f"{document.place} is not an object: {document.problem}")
+        objects.append(document.manifest)
+    events = [one for one in objects if _is_event(one)]
+    others = [one for one in objects if not _is_event(one)]
+    snapshot = OwnerSnapshot(objects=others, now=now or SystemClock().now(), events=events)
+    keys = [*_owners(question, others)]
+    if not keys:
+        known = ", ".join(sorted({f"{key.kind} {key.name}" for key in _keys(others)})) or "no objects"
+        wanted = f"{question.kind} {question.name}".strip()
+        place = f" in namespace {question.namespace}" if question.namespace else ""
+        raise ConfigError(f"no file has {wanted}{place}; they have {known}")
+    if question.name and len(keys) > 1:
+        places = ", ".join(sorted(key.namespace for key in keys))
+        wanted = f"{question.kind} {question.name}"
+        raise ConfigError(f"{wanted} is in several namespaces: write --namespace, one of {places}")
+    return OwnerReading(snapshot, tuple(keys))
+
+
+def _owners(question: OwnerQuestion, objects: Sequence[Manifest]) -> Iterator[ObjectKey]:
+    name, _, group = question.kind.lower().partition(".")
+    short = _defined_names(objects)
+    for key in _keys(objects):
+        own_group, version = split_api_version(key.api_version)
+        names = {*_spellings(key.kind), *short.get((own_group, key.kind), ())}
+        groups = {"", own_group.lower(), f"{version}.{own_group}".lower()}
+        is_named = not question.name or key.name == question.name
+        if name in names and group in groups and is_named and question.namespace in {None, key.namespace}:
+            yield key
+
+
+def _spellings(kind: str) -> Iterator[str]:
+    """Yield how a kind may be written without its definition."""
+    from ocf.schema.rest_mapping import guessed_mapping
+
+    yield kind.lower()
+    yield guessed_mapping("v1", kind).plural
+
+
+def _defined_names(objects: Sequence[Manifest]) -> dict[tuple[str, str], set[str]]:
+    """Return the names of the kinds that definitions among the objects define."""
+    from ocf.ownership import values
+
+    found: dict[tuple[str, str], set[str]] = {}
+    for one in objects:
+        if values.group_kind(one) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+            names = values.mapping(one, "spec", "names")
+            short = names.get("shortNames")
+            listed = [names.get("plural"), names.get("singular"), *(short if isinstance(short, list) else ())]
+            place = (values.text(one, "spec", "group"), values.text(names, "kind"))
+            found[place] = {str(each).lower() for each in listed if each}
+    return found
+
+
+def _keys(objects: Sequence[Manifest]) -> Iterator[ObjectKey]:
+    for one in objects:
+        try:
+            yield ObjectKey.of(one)
+        except ManifestError:
+            continue
+
+
+def _is_event(manifest: Manifest) -> bool:
+    from ocf.ownership import values
+
+    group, kind = values.group_kind(manifest)
+    return kind == "Event" and group in _EVENT_GROUPS

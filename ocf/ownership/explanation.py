@@ -1,0 +1,294 @@
+"""The explanation of an owner: a tree of what belongs to it, and the chain of causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, ObjectKey
+from ocf.ownership import operator, values
+from ocf.ownership.findings import Finding, Rank, findings, named
+from ocf.ownership.relations import Relations, component_of, other_writers
+from ocf.ownership.snapshot import OwnerSnapshot, SnapshotIndex
+from ocf.ownership.status import Report, bad_conditions, has_rules, ready_since, report
+from ocf.ownership.tree import CauseStep, OwnerExplanation, State, TreeNode
+
+__all__ = ["explain_owner"]
+
+# What the parent of these says is said by the parent's own counts.
+_BETWEEN: Final = frozenset({("", "Pod"), ("apps", "ReplicaSet"), ("discovery.k8s.io", "EndpointSlice")})
+_WITH_PODS: Final = frozenset(
+    {
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("batch", "Job"),
+    }
+)
+# These are ready as soon as they exist, and what they select may not be: their parts do not follow from their state.
+_LOOKED_INTO: Final = frozenset({("", "Service"), ("batch", "CronJob")})
+
+
+class _Candidate(NamedTuple):
+    """A cause that may be named, in the order in which it is."""
+
+    rank: Rank
+    depth: int
+    order: int
+    finding: Finding
+    live: Manifest
+
+
+def explain_owner(snapshot: OwnerSnapshot, owner: ObjectKey) -> OwnerExplanation:
+    """Explain why an owner is ready or not.
+
+    Args:
+        snapshot: What was read; it may lack objects, and then says less.
+        owner: The owner, in any version of its API.
+
+    Returns:
+        The tree and the chain of causes. Texts of others are on one line, and may contain any character: who prints
+        them escapes what acts on a terminal.
+
+    Raises:
+        ConfigError: If the snapshot does not have the owner.
+
+    Example:
+        >>> from datetime import UTC, datetime
+        >>> condition = {"type": "Ready", "status": "False", "reason": "NoDatabase", "message": "no database is given"}
+        >>> shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "town"},
+        ...         "status": {"conditions": [condition]}}
+        >>> snapshot = OwnerSnapshot(objects=[shop], now=datetime(2026, 1, 31, 12, tzinfo=UTC))
+        >>> explain_owner(snapshot, ObjectKey.of(shop)).sentence
+        'Shop corner is not ready: NoDatabase: no database is given.'
+    """
+    index = SnapshotIndex(snapshot)
+    live = index.find_key(owner)
+    if live is None:
+        raise ConfigError(f"{owner.kind} {owner.name} is not in the snapshot")
+    return _Explainer(live, index).explanation()
+
+
+class _Explainer:
+    def __init__(self, owner: Manifest, index: SnapshotIndex) -> None:
+        self.owner, self.index = owner, index
+        self.key = ObjectKey.of(owner)
+        self.relations = Relations(owner, index)
+        self._reports: dict[ObjectKey, Report] = {}
+
+    def explanation(self) -> OwnerExplanation:
+        candidates = sorted(self._candidates(self.owner, 0), key=lambda one: one[:3])
+        root = self._root(candidates)
+        cause = tuple(self._cause(candidates, root))
+        return OwnerExplanation(root, cause, tuple(self._remarks(cause)), tuple(self.index.snapshot.unread))
+
+    def _report(self, live: Manifest) -> Report:
+        key = ObjectKey.of(live)
+        if key not in self._reports:
+            self._reports[key] = report(live)
+        return self._reports[key]
+
+    # The tree.
+
+    def _root(self, candidates: list[_Candidate]) -> TreeNode:
+        found = self._report(self.owner)
+        children = tuple(self._components())
+        state, best = found.state, candidates[0] if candidates else None
+        if state is State.READY and not values.mapping(self.owner, "status"):
+            # An owner without a status of its own is as ready as what belongs to it.
+            state = State.PROGRESSING if best is not None else State.READY if children else State.UNKNOWN
+        if state is State.PROGRESSING and best is not None and best.rank < Rank.SUSPENDED:
+            state = State.FAILING
+        return TreeNode(
+            self._name(self.owner),
+            state,
+            self.key,
+            ready_since(self.owner),
+            found.text,
+            warnings=self._warnings(self.owner),
+            children=children,
+        )
+
+    def _components(self) -> Iterator[TreeNode]:
+        """Yield a node for each component, and one for each object of none."""
+        uid = values.uid(self.owner)
+        groups: dict[str, list[Manifest]] = {}
+        for child in self.relations.children(self.owner):
+            groups.setdefault(component_of(child, uid), []).append(child)
+        for name, members in groups.items():
+            nodes = tuple(self._node(child) for child in members)
+            if not name:
+                yield from nodes
+                continue
+            condition = self._condition_of(name, len(groups))
+            is_ready = condition is None or condition.get("status") == "True"
+            state = max((one.state for one in nodes), key=lambda one: one.trouble)
+            state = State.READY if is_ready and condition is not None else max(state, State.PROGRESSING, key=_trouble)
+            text = " ".join(self._condition_texts(condition)) if condition is not None else ""
+            since = values.time_of(condition or {}, "lastTransitionTime")
+            yield TreeNode(f"component {name}", state, None, since, text, children=nodes)
+
+    def _condition_of(self, component: str, among: int) -> Manifest | None:
+        """Return the condition of a component: the one with its name, or the only one."""
+        plain = component.replace("-", "").lower()
+        listed = [one for one in values.conditions(self.owner) if "/" not in one["type"]]
+        own = [one for one in listed if one["type"].lower().removesuffix("ready") == plain]
+        return own[0] if own else listed[0] if among == 1 and len(listed) == 1 else None
+
+    @staticmethod
+    def _condition_texts(condition: Manifest) -> Iterator[str]:
+        yield f"{condition['type']}={values.text(condition, 'status')}"
+        yield f"({values.text(condition, 'reason')})"
+        if condition.get("status") != "True":
+            yield values.one_line(values.text(condition, "message"))
+
+    def _node(self, live: Manifest) -> TreeNode:
+        found, uid = self._report(live), values.uid(self.owner)
+        own = findings(live, found, self.index)
+        state = State.PROGRESSING if own and found.state is State.READY else found.state
+        state = State.FAILING if own and own[0].rank < Rank.SUSPENDED and state is State.PROGRESSING else state
+        gone = tuple(self._gone(live)) if state is not State.READY else ()
+        return TreeNode(
+            self._name(live),
+            state,
+            ObjectKey.of(live),
+            own[0].since if own else ready_since(live),
+            own[0].clause("", self.index.now).strip() if own else "",
+            tuple(dict.fromkeys(other_writers(live, uid))) if component_of(live, uid) else (),
+            self._warnings(live),
+            (*(self._node(child) for child in self.relations.children(live)), *gone),
+        )
+
+    def _gone(self, live: Manifest) -> Iterator[TreeNode]:
+        """Yield the objects that one names and that do not exist."""
+        namespace = values.text(live, "metadata", "namespace")
+        is_claim = values.group_kind(live) == ("", "PersistentVolumeClaim")
+        name = values.text(live, "spec", "storageClassName") if is_claim else ""
+        if name and self.index.is_missing("storage.k8s.io", "StorageClass", "", name):
+            yield TreeNode(f"StorageClass {name}", State.GONE, ObjectKey("storage.k8s.io/v1", "StorageClass", name))
+        for volume in values.members(live, "spec", "volumes"):
+            claim = values.text(volume, "persistentVolumeClaim", "claimName")
+            if claim and self.index.is_missing("", "PersistentVolumeClaim", namespace, claim):
+                key = ObjectKey("v1", "PersistentVolumeClaim", claim, namespace)
+                yield TreeNode(f"PersistentVolumeClaim {claim}", State.GONE, key)
+
+    def _name(self, live: Manifest) -> str:
+        key = ObjectKey.of(live)
+        elsewhere = key.namespace not in {"", self.key.namespace}
+        return values.one_line(f"{key.kind} {f'{key.namespace}/' if elsewhere else ''}{key.name}")
+
+    def _warnings(self, live: Manifest) -> int:
+        return sum(one.times for one in self.index.events(live) if one.is_warning)
+
+    # The cause.
+
+    def _candidates(self, live: Manifest, depth: int) -> Iterator[_Candidate]:
+        """Yield what may be the cause: what is wrong with an object, and with what belongs to it unless it is ready."""
+        found = self._report(live)
+        for order, finding in enumerate(findings(live, found, self.index)):
+            # That an owner waits is explained by what it waits for, if that is known.
+            is_wait = live is self.owner and finding.rank is Rank.WAITING
+            if not (live is self.owner and finding.rank is Rank.HELD):
+                yield _Candidate(Rank.FOLLOWS if is_wait else finding.rank, -depth, order, finding, live)
+        is_settled = found.state is State.READY and live is not self.owner
+        if is_settled and values.group_kind(live) not in _LOOKED_INTO and (has_rules(live) or _says_ready(live)):
+            return
+        for child in self.relations.children(live):
+            yield from self._candidates(child, depth + 1)
+
+    def _cause(self, candidates: list[_Candidate], root: TreeNode) -> Iterator[CauseStep]:
+        subject = named(self.owner, self.key.namespace)
+        decisive = list(self._decisive(subject))
+        if decisive:
+            yield from decisive
+            return
+        best = candidates[0] if candidates else None
+        says_ready = root.state is State.READY
+        paused = operator.pause(self.owner)
+        if paused is not None and not says_ready and (best is None or best.rank >= Rank.SUSPENDED):
+            yield CauseStep(f"{subject} is paused by {paused.by}{self._for(paused)}", self.key)
+            yield CauseStep("it is not ready", self.key)
+        elif best is None or (says_ready and best.rank > Rank.FAILED):
+            yield CauseStep(self._all_well(subject, root), self.key)
+        else:
+            yield from self._chain(best, subject, says_ready=says_ready)
+
+    def _for(self, paused: operator.Pause) -> str:
+        return f" for {values.age(paused.since, self.index.now)}" if paused.since is not None else ""
+
+    def _decisive(self, subject: str) -> Iterator[CauseStep]:
+        """Yield the chain of causes that keep the operator from doing anything for the owner."""
+        since = values.time_of(self.owner, "metadata", "deletionTimestamp")
+        stopped, stale = operator.stopped_operator(self.owner, self.index), operator.stale(self.owner, self.index)
+        namespace = operator.terminating_namespace(self.owner, self.index)
+        if since is not None:
+            held = list(operator.deletion(self.owner))
+            yield from [stopped] if stopped is not None and held else []
+            yield from self._remaining(held)
+            yield from held[:1]
+            yield CauseStep(f"{subject} is being deleted for {values.age(since, self.index.now)}", self.key)
+        elif namespace is not None:
+            yield namespace
+            yield CauseStep(f"{subject} cannot become ready", self.key)
+        elif stale is not None and operator.pause(self.owner) is None:
+            yield from [stopped] if stopped is not None else []
+            yield CauseStep(f"{subject} is not up to date: {stale.text}", self.key)
+
+    def _remaining(self, held: list[CauseStep]) -> Iterator[CauseStep]:
+        """Yield the dependent that a foreground deletion waits for: one with a finalizer of its own."""
+        if not held or "garbage collector" not in held[0].text:
+            return
+        for child in self.relations.children(self.owner):
+            for finding in findings(child, self._report(child), self.index):
+                if finding.rank is Rank.HELD:
+                    yield CauseStep(
+                        finding.clause(named(child, self.key.namespace), self.index.now), ObjectKey.of(child)
+                    )
+                    return
+
+    def _chain(self, best: _Candidate, subject: str, *, says_ready: bool) -> Iterator[CauseStep]:
+        name = subject if best.live is self.owner else named(best.live, self.key.namespace)
+        yield CauseStep(self._with_unread(best, best.finding.clause(name, self.index.now)), ObjectKey.of(best.live))
+        if best.live is self.owner:
+            return
+        for parent in self.relations.path(best.live):
+            if parent is self.owner or values.group_kind(parent) in _BETWEEN:
+                continue
+            effect = findings(parent, self._report(parent), self.index)
+            text = effect[-1].what if effect else "is not complete"
+            yield CauseStep(f"{named(parent, self.key.namespace)} {text}", ObjectKey.of(parent))
+        reports = "has a problem, although it reports that it is ready" if says_ready else "is not ready"
+        yield CauseStep(f"{subject} {reports}", self.key)
+
+    def _with_unread(self, best: _Candidate, clause: str) -> str:
+        """Add that the pods of a workload could not be read, where they would have said more."""
+        pods = self.index.unread("pods")
+        if pods is None or values.group_kind(best.live) not in _WITH_PODS or best.rank < Rank.FAILED:
+            return clause
+        return f"{clause}, and why is not known, because {pods}"
+
+    def _all_well(self, subject: str, root: TreeNode) -> str:
+        since = f" for {values.age(root.since, self.index.now)}" if root.since is not None else ""
+        if root.state is State.UNKNOWN:
+            return f"{subject} has no status and no objects{since}: no operator has reported anything"
+        return f"{subject} is ready{since}, with {values.plural_count(root.size, 'object')}"
+
+    def _remarks(self, cause: tuple[CauseStep, ...]) -> Iterator[str]:
+        paused = operator.pause(self.owner)
+        if paused is not None and not any(" is paused by " in one.text for one in cause):
+            yield f"It is paused by {paused.by}{self._for(paused)}: its operator does not change it."
+        stopped = operator.stopped_operator(self.owner, self.index)
+        if stopped is not None and stopped not in cause:
+            yield f"{stopped.text[:1].upper()}{stopped.text[1:]}."
+
+
+def _trouble(state: State) -> int:
+    return state.trouble
+
+
+def _says_ready(live: Manifest) -> bool:
+    """Return whether an object of another kind reports that it is ready, so that its parts need no look."""
+    listed: Iterable[Manifest] = values.conditions(live)
+    return any(one.get("status") == "True" for one in listed) and next(bad_conditions(live), None) is None

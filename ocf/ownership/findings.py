@@ -1,0 +1,419 @@
+"""What is wrong with one object, as its status, its events and the objects that it names say: the causes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import Final
+
+from ocf.errors import OcfError
+from ocf.objects import Manifest
+from ocf.objects.owner_references import controller_of
+from ocf.ownership import values
+from ocf.ownership.snapshot import SnapshotIndex
+from ocf.ownership.status import Report, bad_conditions, failure_words, ready_since
+from ocf.ownership.tree import State
+from ocf.primitives.pod_causes import pod_problem, refusal_cause
+from ocf.primitives.status import rollout_failure
+
+__all__ = ["Finding", "Rank", "findings", "is_specific", "named"]
+
+
+class Rank(IntEnum):
+    """How specific a cause is, the most specific first: of two, the one that only a change ends is named."""
+
+    MISSING = 10
+    """Something that is named does not exist."""
+    REFUSED = 12
+    """The API server or a webhook refuses an object."""
+    HELD = 14
+    """A finalizer holds an object that is being deleted."""
+    VOLUME = 18
+    """A volume is missing, for which a pod waits."""
+    NOT_STARTED = 20
+    """A pod cannot be scheduled or started."""
+    ENDED = 30
+    """A program ends with an error."""
+    FAILED = 40
+    """A controller has given up."""
+    SUSPENDED = 48
+    """It is paused or suspended."""
+    REPORTED = 50
+    """A condition reports an error."""
+    NOT_READY = 55
+    """A program runs and is not ready."""
+    WAITING = 60
+    """Another controller has not done its part yet."""
+    COUNTED = 70
+    """Only the status of the object itself says that it is not ready."""
+    FOLLOWS = 80
+    """It waits for another object, which says more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with an object.
+
+    Args:
+        what: The predicate, `is Pending`.
+        why: The reason; may be empty.
+        since: Since when; None if that is not known.
+    """
+
+    rank: Rank
+    what: str
+    why: str = ""
+    since: datetime | None = None
+
+    def clause(self, subject: str, now: datetime) -> str:
+        """Return the fact as a clause, with its subject and its duration."""
+        duration = f" for {values.age(self.since, now)}" if self.since is not None else ""
+        return f"{subject} {self.what}{duration}{f': {self.why}' if self.why else ''}"
+
+
+_SPECIFIC: Final = re.compile(
+    r"admission webhook|failed calling webhook|denied the request|is forbidden|cannot (get|list|watch|create|patch|"
+    r"update|delete) resource|exceeded quota|no matches for kind|could not find the requested resource|has no kind|"
+    r"already owned|already controlled|another controller|field manager|conflict|x509|unable to create new content|"
+    r"violates PodSecurity|security context constraint|CustomResourceDefinition",
+    re.IGNORECASE,
+)
+_ABSENT: Final = re.compile(r"not ?found|does ?n[o']t exist|references non-existent", re.IGNORECASE)
+# What a program has written to the output of a probe may be a secret; these texts are those of the kubelet.
+_PROBE: Final = re.compile(
+    r"(Readiness|Liveness|Startup) probe (failed|errored)"
+    r"(: HTTP probe failed with statuscode: \d+|.*(connection refused|deadline exceeded|i/o timeout|no route to host))?"
+)
+_NOUNS: Final = {("", "PersistentVolumeClaim"): "claim", ("", "Pod"): "pod", ("", "Namespace"): "namespace"}
+_MOUNT_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
+
+
+def named(live: Manifest, namespace: str) -> str:
+    """Return how a sentence names an object: with its namespace if that is another one than the owner's."""
+    found = values.group_kind(live)
+    noun = f"the {_NOUNS[found]}" if found in _NOUNS else found[1]
+    own = values.text(live, "metadata", "namespace")
+    return f"{noun} {f'{own}/' if own not in {'', namespace} else ''}{values.text(live, 'metadata', 'name')}"
+
+
+def is_specific(message: str) -> bool:
+    """Return whether a message of an operator names a cause that no object below its owner can show."""
+    return _SPECIFIC.search(message) is not None
+
+
+def findings(live: Manifest, report: Report, index: SnapshotIndex) -> list[Finding]:
+    """Return what is wrong with an object, the most specific cause first; empty if it is ready."""
+    try:
+        found = [*_deletion(live, index), *_of_kind(live, report, index)]
+    except (OcfError, AttributeError, TypeError, ValueError):
+        found = []
+    if report.state is not State.READY and not found:
+        what = "is not ready" if report.state is not State.UNKNOWN else "is in an unknown state"
+        found = [Finding(Rank.COUNTED, what, report.text, ready_since(live))]
+    return sorted(found, key=lambda one: one.rank)
+
+
+def _of_kind(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    special = _SPECIAL.get(values.group_kind(live))
+    if special is not None:
+        yield from special(live, report, index)
+    elif report.state is not State.READY:
+        yield from _reported(live, report)
+        yield from _warning(live, index)
+
+
+def _deletion(live: Manifest, index: SnapshotIndex) -> Iterator[Finding]:
+    since = values.time_of(live, "metadata", "deletionTimestamp")
+    finalizers = values.field(live, "metadata", "finalizers")
+    if since is not None and index.now >= since:
+        if isinstance(finalizers, list) and finalizers:
+            why = f"the finalizer {', '.join(map(str, finalizers))} remains"
+            yield Finding(Rank.HELD, "is being deleted", why, since)
+        elif values.group_kind(live) == ("", "Pod"):
+            node = values.text(live, "spec", "nodeName")
+            yield Finding(Rank.FAILED, "is being deleted", f"the kubelet of node {node} has not ended it", since)
+
+
+def _reported(live: Manifest, report: Report) -> Iterator[Finding]:
+    """Yield what the conditions of an object report."""
+    for one in bad_conditions(live):
+        message = values.one_line(values.text(one, "message"))
+        reason = values.one_line(values.text(one, "reason"))
+        said = f"{reason}: {message}" if reason and message and not message.startswith(reason) else message or reason
+        rank = Rank.REFUSED if is_specific(said) else Rank.REPORTED if failure_words(one) else Rank.WAITING
+        yield Finding(rank, "is not ready", said, values.time_of(one, "lastTransitionTime"))
+    if report.state is State.FAILING:
+        yield Finding(Rank.REPORTED, "is not ready", report.text, ready_since(live))
+
+
+def _warning(live: Manifest, index: SnapshotIndex) -> Iterator[Finding]:
+    """Yield the latest event of type Warning about an object."""
+    event = next((one for one in index.events(live) if one.is_warning), None)
+    if event is not None:
+        rank = Rank.REFUSED if is_specific(event.message) else Rank.REPORTED
+        yield Finding(rank, "is not ready", f"{event.reason}: {event.message}", event.first)
+
+
+# Pods.
+
+
+def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    if report.state is State.READY or values.field(pod, "metadata", "deletionTimestamp") is not None:
+        return
+    since = values.time_of(values.condition(pod, "Ready") or {}, "lastTransitionTime") or values.created(pod)
+    scheduled = values.condition(pod, "PodScheduled") or {}
+    problem = pod_problem(pod)
+    event = next((one for one in index.events(pod) if one.reason in _MOUNT_EVENTS), None)
+    missing = next(_missing_references(pod, index), "")
+    if scheduled.get("status") == "False":
+        since = values.time_of(scheduled, "lastTransitionTime") or since
+        message = values.one_line(values.text(scheduled, "message"))
+        if values.text(scheduled, "reason") == "SchedulingGated":
+            gates = ", ".join(values.text(one, "name") for one in values.members(pod, "spec", "schedulingGates"))
+            message = f"the scheduling gates {gates} have not been removed"
+        what = "is not scheduled" if "Gated" in values.text(scheduled, "reason") else "cannot be scheduled"
+        absent = Rank.MISSING if _ABSENT.search(message) else Rank.NOT_STARTED
+        yield Finding(absent, what, message, since)
+    elif event is not None and (not problem or "has not started" in problem):
+        rank = Rank.MISSING if _ABSENT.search(event.message) else Rank.NOT_STARTED
+        yield Finding(rank, "cannot start", f"{event.reason}: {event.message}", since)
+    elif missing and (not problem or "has not started" in problem):
+        yield Finding(Rank.MISSING, "cannot start", missing, since)
+    elif problem:
+        yield _of_problem(pod, problem, index, since)
+    else:
+        yield Finding(Rank.COUNTED, f"is {values.text(pod, 'status', 'phase') or 'Pending'}", _phase(pod), since)
+
+
+def _phase(pod: Manifest) -> str:
+    node = values.text(pod, "spec", "nodeName")
+    if node and values.text(pod, "status", "phase") in {"", "Pending"}:
+        return f"the kubelet of node {node} has not started it"
+    return "" if node else "no scheduler has assigned it to a node"
+
+
+def _of_problem(pod: Manifest, problem: str, index: SnapshotIndex, since: datetime | None) -> Finding:
+    if "is running, but not ready" in problem:
+        probe = next((one for one in index.events(pod) if one.reason == "Unhealthy"), None)
+        shown = _PROBE.match(probe.message) if probe is not None else None
+        return Finding(Rank.NOT_READY, "is not ready", f"{problem}{f' ({shown[0]})' if shown else ''}", since)
+    if "has not ended" in problem:
+        return Finding(Rank.NOT_READY, "is not ready", problem, since)
+    if "has not started" in problem:
+        return Finding(Rank.WAITING, "is starting", problem, since)
+    if problem.startswith("CrashLoopBackOff") or "exit code" in problem or "ended" in problem:
+        return Finding(Rank.ENDED, "is not ready", problem, since)
+    what = "is not ready" if values.text(pod, "status", "phase") == "Failed" else "cannot start"
+    if what == "is not ready":
+        return Finding(Rank.ENDED, what, problem, since)
+    return Finding(Rank.MISSING if _ABSENT.search(problem) else Rank.NOT_STARTED, what, problem, since)
+
+
+def _missing_references(pod: Manifest, index: SnapshotIndex) -> Iterator[str]:
+    """Yield the Secrets, ConfigMaps and claims that a pod needs and that do not exist."""
+    namespace, spec = values.text(pod, "metadata", "namespace"), values.mapping(pod, "spec")
+    for kind, name in _references(spec):
+        if name and index.is_missing("", kind, namespace, name):
+            yield f'{kind} "{name}" does not exist'
+
+
+def _references(spec: Manifest) -> Iterator[tuple[str, str]]:
+    for volume in values.members(spec, "volumes"):
+        for part, key, kind in (("secret", "secretName", "Secret"), ("configMap", "name", "ConfigMap")):
+            source = values.mapping(volume, part)
+            if source.get("optional") is not True:
+                yield kind, values.text(source, key)
+        yield "PersistentVolumeClaim", values.text(volume, "persistentVolumeClaim", "claimName")
+    for container in (*values.members(spec, "initContainers"), *values.members(spec, "containers")):
+        sources = [*values.members(container, "envFrom")]
+        sources += [values.mapping(one, "valueFrom") for one in values.members(container, "env")]
+        for source in sources:
+            for part, kind in (
+                ("secretRef", "Secret"),
+                ("configMapRef", "ConfigMap"),
+                ("secretKeyRef", "Secret"),
+                ("configMapKeyRef", "ConfigMap"),
+            ):
+                if values.field(source, part, "optional") is not True:
+                    yield kind, values.text(source, part, "name")
+
+
+# Workloads.
+
+
+def _workload(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    if report.state is State.READY:
+        return
+    since = ready_since(live)
+    refused = refusal_cause(index.raw_events(live), index.now)
+    failure = values.one_line(rollout_failure(live))
+    if refused:
+        # Its subject is not the pod, which has no name yet, but the one that the API server refused.
+        yield Finding(_refusal(refused), "cannot create pods", refused, since)
+    elif failure.startswith("FailedCreate"):
+        yield Finding(_refusal(failure), "cannot create pods", failure, since)
+    if values.field(live, "spec", "paused") is True:
+        yield Finding(Rank.SUSPENDED, "is paused", "spec.paused is true", since)
+    ready, desired = _pods_of(live)
+    counts = f"has {ready} of {desired} pods ready"
+    if failure and not failure.startswith("FailedCreate"):
+        yield Finding(Rank.NOT_READY, counts, failure, since)
+    elif "observe latest spec" in report.text:
+        yield Finding(Rank.WAITING, "is not up to date", report.text, None)
+    elif ready < desired:
+        # The Deployment of a ReplicaSet says the same.
+        follows = controller_of(live) is not None and values.group_kind(live) == ("apps", "ReplicaSet")
+        yield Finding(Rank.FOLLOWS if follows else Rank.COUNTED, counts, "", since)
+    else:
+        yield Finding(Rank.COUNTED, "is not up to date", report.text, None)
+
+
+def _refusal(message: str) -> Rank:
+    return Rank.MISSING if _ABSENT.search(message) else Rank.REFUSED
+
+
+def _pods_of(live: Manifest) -> tuple[int, int]:
+    status = values.mapping(live, "status")
+    if values.group_kind(live) == ("apps", "DaemonSet"):
+        return values.count(status, "numberReady") or 0, values.count(status, "desiredNumberScheduled") or 0
+    desired = values.count(live, "spec", "replicas")
+    return values.count(status, "readyReplicas") or 0, 1 if desired is None else desired
+
+
+def _job(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    if report.state is State.READY:
+        return
+    since = values.time_of(values.condition(live, "Failed") or {}, "lastTransitionTime") or values.created(live)
+    refused = refusal_cause(index.raw_events(live), index.now)
+    if report.state is State.FAILING:
+        yield Finding(Rank.FAILED, "has failed", report.text.removeprefix("Job failed: "), since)
+    elif refused:
+        yield Finding(_refusal(refused), "cannot create pods", refused, since)
+    elif values.field(live, "spec", "suspend") is True:
+        yield Finding(Rank.SUSPENDED, "is suspended", "spec.suspend is true", since)
+    else:
+        yield Finding(Rank.COUNTED, "has not completed", report.text, since)
+
+
+# Volumes and networks.
+
+
+def _claim(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    if report.state is State.READY:
+        return
+    since = values.created(live)
+    name = values.text(live, "spec", "storageClassName")
+    events = index.events(live)
+    failed = next((one for one in events if one.reason in {"ProvisioningFailed", "FailedBinding"}), None)
+    if report.state is State.FAILING:
+        yield Finding(Rank.VOLUME, "is Lost", report.text, since)
+    elif values.text(live, "status", "phase") == "Bound":
+        yield Finding(Rank.WAITING, "is not ready", report.text, None)
+    elif name and index.is_missing("storage.k8s.io", "StorageClass", "", name):
+        yield Finding(Rank.MISSING, "is Pending", f"no StorageClass named {name}", since)
+    elif failed is not None:
+        rank = Rank.MISSING if _ABSENT.search(failed.message) else Rank.VOLUME
+        yield Finding(rank, "is Pending", f"{failed.reason}: {failed.message}", since)
+    else:
+        latest = next(iter(events), None)
+        waits = latest is not None and latest.reason == "WaitForFirstConsumer"
+        why = f"{latest.reason}: {latest.message}" if latest is not None else ""
+        yield Finding(Rank.FOLLOWS if waits else Rank.VOLUME, "is Pending", why, since)
+
+
+def _service(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    namespace, name = (values.text(live, "metadata", one) for one in ("namespace", "name"))
+    selector = values.mapping(live, "spec", "selector")
+    if selector and index.is_complete("", "Pod", namespace):
+        pods = index.of_kind("", "Pod", namespace)
+        labels = (values.mapping(pod, "metadata", "labels") for pod in pods)
+        if not any(selector.items() <= one.items() for one in labels if one):
+            shown = ", ".join(f"{key}={value}" for key, value in sorted(selector.items()))
+            yield Finding(Rank.NOT_READY, "has no endpoints", f"no pod has the labels {shown} of its selector")
+        elif not _has_endpoints(name, namespace, index):
+            yield Finding(Rank.FOLLOWS, "has no ready endpoints")
+    if report.state is not State.READY:
+        failed = next((one for one in index.events(live) if one.is_warning), None)
+        why = f"{failed.reason}: {failed.message}" if failed is not None else report.text
+        rank = Rank.FAILED if failed is not None or ": " in report.text else Rank.WAITING
+        yield Finding(rank, "has no address", why, values.created(live))
+
+
+def _has_endpoints(name: str, namespace: str, index: SnapshotIndex) -> bool:
+    """Return whether a Service has a ready endpoint; also if that is not known."""
+    if not index.is_complete("discovery.k8s.io", "EndpointSlice", namespace):
+        return True
+    slices = index.of_kind("discovery.k8s.io", "EndpointSlice", namespace)
+    own = [one for one in slices if values.text(one, "metadata", "labels", "kubernetes.io/service-name") == name]
+    return any(
+        values.field(endpoint, "conditions", "ready") is not False
+        for one in own
+        for endpoint in values.members(one, "endpoints")
+    )
+
+
+def _ingress(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    namespace, since = values.text(live, "metadata", "namespace"), values.created(live)
+    for backend in _backends(live):
+        if index.is_missing("", "Service", namespace, backend):
+            yield Finding(Rank.MISSING, "has no backend", f'Service "{backend}" does not exist', since)
+    if report.state is State.READY:
+        return
+    name = values.text(live, "spec", "ingressClassName")
+    classes = index.of_kind("networking.k8s.io", "IngressClass")
+    old = values.text(live, "metadata", "annotations", "kubernetes.io/ingress.class")
+    failed = next((one for one in index.events(live) if one.is_warning), None)
+    if name and index.is_missing("networking.k8s.io", "IngressClass", "", name):
+        yield Finding(Rank.MISSING, "has no address", f"no IngressClass named {name}", since)
+    elif failed is not None:
+        yield Finding(Rank.FAILED, "has no address", f"{failed.reason}: {failed.message}", since)
+    elif not name and not old and index.is_complete("networking.k8s.io", "IngressClass"):
+        default = "ingressclass.kubernetes.io/is-default-class"
+        if not any(values.text(one, "metadata", "annotations", default) == "true" for one in classes):
+            why = "it names no IngressClass, and none is the default"
+            yield Finding(Rank.FAILED, "has no address", why, since)
+    yield Finding(Rank.WAITING, "has no address", report.text, since)
+
+
+def _backends(live: Manifest) -> Iterator[str]:
+    yield from filter(None, [values.text(live, "spec", "defaultBackend", "service", "name")])
+    for rule in values.members(live, "spec", "rules"):
+        for path in values.members(rule, "http", "paths"):
+            yield from filter(None, [values.text(path, "backend", "service", "name")])
+
+
+def _autoscaler(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    target = values.mapping(live, "spec", "scaleTargetRef")
+    group = values.text(target, "apiVersion").rpartition("/")[0]
+    name, kind = values.text(target, "name"), values.text(target, "kind")
+    if name and index.is_missing(group, kind, values.text(live, "metadata", "namespace"), name):
+        yield Finding(Rank.MISSING, "cannot scale", f'{kind} "{name}" does not exist')
+        return
+    for condition_type in ("AbleToScale", "ScalingActive"):
+        found = values.condition(live, condition_type)
+        if found is not None and found.get("status") == "False":
+            said = ": ".join(
+                filter(None, (values.text(found, "reason"), values.one_line(values.text(found, "message"))))
+            )
+            yield Finding(Rank.FAILED, "cannot scale", said, values.time_of(found, "lastTransitionTime"))
+            return
+    if report.state is not State.READY:
+        yield Finding(Rank.WAITING, "does not scale", report.text, None)
+
+
+_Special = Callable[[Manifest, Report, SnapshotIndex], Iterator[Finding]]
+_SPECIAL: Final[dict[tuple[str, str], _Special]] = {
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("", "Service"): _service,
+    ("apps", "DaemonSet"): _workload,
+    ("apps", "Deployment"): _workload,
+    ("apps", "ReplicaSet"): _workload,
+    ("apps", "StatefulSet"): _workload,
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("batch", "Job"): _job,
+    ("networking.k8s.io", "Ingress"): _ingress,
+}
