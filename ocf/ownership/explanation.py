@@ -14,7 +14,7 @@ from ocf.ownership.snapshot import OwnerSnapshot, SnapshotIndex
 from ocf.ownership.status import Report, bad_conditions, has_rules, ready_since, report
 from ocf.ownership.tree import CauseStep, OwnerExplanation, State, TreeNode
 
-__all__ = ["explain_owner"]
+__all__ = ["explain_owner", "explain_owners"]
 
 # What the parent of these says is said by the parent's own counts.
 _BETWEEN: Final = frozenset({("", "Pod"), ("apps", "ReplicaSet"), ("discovery.k8s.io", "EndpointSlice")})
@@ -64,11 +64,17 @@ def explain_owner(snapshot: OwnerSnapshot, owner: ObjectKey) -> OwnerExplanation
         >>> explain_owner(snapshot, ObjectKey.of(shop)).sentence
         'Shop corner is not ready: NoDatabase: no database is given.'
     """
+    return next(explain_owners(snapshot, [owner]))
+
+
+def explain_owners(snapshot: OwnerSnapshot, owners: Iterable[ObjectKey]) -> Iterator[OwnerExplanation]:
+    """Explain several owners of one snapshot; see `explain_owner`."""
     index = SnapshotIndex(snapshot)
-    live = index.find_key(owner)
-    if live is None:
-        raise ConfigError(f"{owner.kind} {owner.name} is not in the snapshot")
-    return _Explainer(live, index).explanation()
+    for owner in owners:
+        live = index.find_key(owner)
+        if live is None:
+            raise ConfigError(f"{owner.kind} {owner.name} is not in the snapshot")
+        yield _Explainer(live, index).explanation()
 
 
 class _Explainer:
@@ -208,7 +214,7 @@ class _Explainer:
         says_ready = root.state is State.READY
         paused = operator.pause(self.owner)
         if paused is not None and not says_ready and (best is None or best.rank >= Rank.SUSPENDED):
-            yield CauseStep(f"{subject} is paused by {paused.by}{self._for(paused)}", self.key)
+            yield CauseStep(f"{subject} is {paused.word} by {paused.by}{self._for(paused)}", self.key)
             yield CauseStep("it is not ready", self.key)
         elif best is None or (says_ready and best.rank > Rank.FAILED):
             yield CauseStep(self._all_well(subject, root), self.key)
@@ -277,8 +283,8 @@ class _Explainer:
 
     def _remarks(self, cause: tuple[CauseStep, ...]) -> Iterator[str]:
         paused = operator.pause(self.owner)
-        if paused is not None and not any(" is paused by " in one.text for one in cause):
-            yield f"It is paused by {paused.by}{self._for(paused)}: its operator does not change it."
+        if paused is not None and not any(f" is {paused.word} by " in one.text for one in cause):
+            yield f"It is {paused.word} by {paused.by}{self._for(paused)}."
         stopped = operator.stopped_operator(self.owner, self.index)
         if stopped is not None and stopped not in cause:
             yield f"{stopped.text[:1].upper()}{stopped.text[1:]}."

@@ -23,16 +23,17 @@ _PAUSES: Final = {
     "strimzi.io/pause-reconciliation": "true",
     "eck.k8s.elastic.co/managed": "false",
 }
-_PAUSE_FIELDS: Final = ("paused", "suspend", "suspended", "pause")
+_PAUSE_FIELDS: Final = {"paused": "paused", "pause": "paused", "suspend": "suspended", "suspended": "suspended"}
 _OF_COLLECTOR: Final = {"foregroundDeletion": "the garbage collector deletes its dependents first"}
 _GRACE: Final = timedelta(seconds=30)
 
 
 class Pause(NamedTuple):
-    """What pauses an owner, and whether its conditions still say how it is."""
+    """What pauses or suspends an owner: its operator does nothing for it, or has scaled it to zero."""
 
     by: str
     since: datetime | None
+    word: str = "paused"
 
 
 def terminating_namespace(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
@@ -84,9 +85,9 @@ def pause(owner: Manifest) -> Pause | None:
         is_ours = name.endswith(f".{PREFIX}/paused") and value == "true"
         if is_ours or (name in _PAUSES and _PAUSES[name] in {None, value}):
             return Pause(f'the annotation {values.one_line(name)}: "{values.one_line(str(value))}"', since)
-    for name in _PAUSE_FIELDS:
+    for name, word in _PAUSE_FIELDS.items():
         if values.field(owner, "spec", name) is True:
-            return Pause(f"the field spec.{name}: true", since)
+            return Pause(f"the field spec.{name}: true", since, word)
     return Pause("its condition Paused", since) if since is not None else None
 
 
@@ -124,7 +125,8 @@ def stopped_operator(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
         for one in values.members(owner, "metadata", "managedFields")
         if values.text(one, "subresource") == "status"
     }
-    names = {*operators_of(owner, index.objects), *writers} - {"", "manager"}
+    operators = operators_of(owner, index.made_for.get(values.uid(owner), []))
+    names = {*operators, *writers} - {"", "manager"}
     leases = [
         lease
         for lease in index.of_kind("coordination.k8s.io", "Lease")
@@ -138,7 +140,7 @@ def stopped_operator(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
     key = ObjectKey.of(lease)
     who = f"its Lease {key.namespace}/{key.name} was renewed {values.age(renewed, index.now)} ago for the last time"
     who = who if holder else f"no process holds its Lease {key.namespace}/{key.name}"
-    name = next(iter(operators_of(owner, index.objects)), "")
+    name = next(iter(operators), "")
     return CauseStep(f"the operator{f' {name}' if name else ''} does not run: {who}", key)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
@@ -12,7 +12,7 @@ from ocf.objects.manifest import PREFIX
 from ocf.ownership import values
 from ocf.ownership.snapshot import SnapshotIndex
 
-__all__ = ["Relations", "component_of", "operator_of", "operators_of", "other_writers"]
+__all__ = ["Relations", "component_of", "operators_of", "other_writers"]
 
 _CLAIM: Final = ("", "PersistentVolumeClaim")
 # The last parts of the names of a component's other field managers: `<operator>/<kind>/<component>/<uid>/left`.
@@ -69,7 +69,7 @@ class Relations:
         if uid:
             yield from self.index.owned.get(uid, [])
         if parent is self.owner and uid:
-            yield from (one for one in self.index.objects if _is_marked(one, uid) or component_of(one, uid))
+            yield from self.index.made_for.get(uid, [])
         if values.group_kind(parent) == ("apps", "StatefulSet"):
             yield from self._claims_of_templates(parent)
         if values.group_kind(parent) == ("", "Pod"):
@@ -100,11 +100,6 @@ class Relations:
         return next((pod for pod in pods if any(one is live for one in self._claims_of_pod(pod))), None)
 
 
-def _is_marked(live: Manifest, uid: str) -> bool:
-    """Return whether an object has the label by which ocf finds what cannot refer to its owner."""
-    return any(name.endswith(f".{PREFIX}/for-{uid}") for name in values.mapping(live, "metadata", "labels"))
-
-
 def component_of(live: Manifest, uid: str) -> str:
     """Return the component of an owner whose field manager has applied an object; empty if there is none."""
     for entry in values.members(live, "metadata", "managedFields"):
@@ -114,7 +109,7 @@ def component_of(live: Manifest, uid: str) -> str:
     return ""
 
 
-def operators_of(owner: Manifest, objects: list[Manifest]) -> list[str]:
+def operators_of(owner: Manifest, objects: Iterable[Manifest]) -> list[str]:
     """Return the names of the operators of ocf that have written for an owner, or hold it."""
     uid = values.uid(owner)
     found: dict[str, None] = {}
@@ -124,19 +119,11 @@ def operators_of(owner: Manifest, objects: list[Manifest]) -> list[str]:
         if match is not None:
             found[match["operator"]] = None
     for live in objects:
-        operator = operator_of(live, uid)
-        if operator:
-            found[operator] = None
+        for entry in values.members(live, "metadata", "managedFields"):
+            parts = values.text(entry, "manager").split("/")
+            if uid and len(parts) >= _PARTS and uid in parts[3:]:
+                found[parts[0]] = None
     return list(found)
-
-
-def operator_of(live: Manifest, uid: str) -> str:
-    """Return the operator of ocf that has applied an object for an owner; empty if there is none."""
-    for entry in values.members(live, "metadata", "managedFields"):
-        parts = values.text(entry, "manager").split("/")
-        if uid and len(parts) >= _PARTS and uid in parts[3:]:
-            return parts[0]
-    return ""
 
 
 def other_writers(live: Manifest, uid: str) -> Iterator[str]:

@@ -11,13 +11,16 @@ from typing import Any, Final
 
 from ocf.errors import ManifestError
 from ocf.objects import Manifest, ObjectKey
-from ocf.objects.manifest import split_api_version
+from ocf.objects.manifest import PREFIX, split_api_version
 from ocf.objects.owner_references import owner_uids
 from ocf.ownership import values
 
-__all__ = ["EventFacts", "OwnerSnapshot", "SnapshotIndex", "UnreadKind"]
+__all__ = ["EventFacts", "OwnerSnapshot", "SnapshotIndex", "UnreadKind", "made_for"]
 
 _RECENT: Final = timedelta(hours=1)
+# The name of a component's field manager is <operator>/<kind>/<component>/<uid>, and may go on.
+_UID_AT: Final = 3
+_MARK: Final = f".{PREFIX}/for-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,25 @@ class SnapshotIndex:
             for uid in dict.fromkeys(owner_uids(live)):
                 found[uid].append(live)
         return found
+
+    @cached_property
+    def made_for(self) -> dict[str, list[Manifest]]:
+        """Objects by the uid of each owner in the name of a field manager or of a label of ocf."""
+        found: dict[str, list[Manifest]] = defaultdict(list)
+        for live in self.objects:
+            for uid in dict.fromkeys(made_for(live)):
+                found[uid].append(live)
+        return found
+
+
+def made_for(live: Manifest) -> Iterator[str]:
+    """Yield the uids in names of field managers and labels as those of ocf are: that of the owner is among them."""
+    for entry in values.members(live, "metadata", "managedFields"):
+        yield from values.text(entry, "manager").split("/")[_UID_AT:]
+    for name in values.mapping(live, "metadata", "labels"):
+        before, separator, uid = name.rpartition(_MARK)
+        if separator and before:
+            yield uid
 
 
 def _known(objects: Iterable[Manifest]) -> Iterator[Manifest]:

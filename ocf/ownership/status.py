@@ -129,16 +129,17 @@ def bad_conditions(live: Manifest) -> Iterator[Manifest]:
     """Yield the conditions that say that an object is not ready: the failing ones first."""
     found = [one for one in values.conditions(live) if one.get("status") in {"True", "False", "Unknown"}]
     yield from (one for one in found if one["type"] in _BAD and one["status"] == "True")
-    general = [one for one in found if one["type"] in _GOOD and one["status"] != "True"]
-    own = [one for one in found if one["type"] not in _GOOD and _is_good(one["type"]) and one["status"] != "True"]
+    not_good = [one for one in found if _is_good(one["type"]) and one["status"] != "True"]
     under_way = [one for one in found if one["type"] == "Reconciling" and one["status"] == "True"]
-    yield from sorted([*general, *own], key=lambda one: not failure_words(one))
+    yield from sorted(not_good, key=lambda one: (not failure_words(one), one["type"] not in _GOOD))
     yield from under_way
 
 
 def _is_good(kind: str) -> bool:
-    # Components of ocf, and many other operators, have one condition for each part: WebReady, DatabaseReady.
-    return kind in _GOOD or kind.endswith(("Ready", "Available", "Healthy"))
+    # Components of ocf, and many other operators, have one condition for each part: WebReady, DatabaseReady. A domain
+    # or the name of the operator may come first: shops/Reconciled.
+    name = kind.rpartition("/")[2]
+    return name in _GOOD or name.endswith(("Ready", "Available", "Healthy"))
 
 
 def failure_words(condition: Manifest) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
+from ocf.objects import Manifest, ObjectKey
+from ocf.ownership import OwnerSnapshot
+from ocf.ownership.explanation import explain_owners
 from tests.ownership.owner_situations import JOBS_AND_NETWORKS, OPERATORS, VOLUMES
 from tests.ownership.pod_situations import PODS, REFUSED
 from tests.ownership.situations import Situation
-from tests.ownership.world import Town
+from tests.ownership.world import NOW, Town, shop
 
 SITUATIONS: Final = [*PODS, *REFUSED, *VOLUMES, *JOBS_AND_NETWORKS, *OPERATORS]
 
@@ -29,3 +33,20 @@ def test_there_are_situations_enough() -> None:
     assert len(SITUATIONS) >= 40
     assert len({each.name for each in SITUATIONS}) == len(SITUATIONS)
     assert all(each.report.startswith("https://github.com/") for each in SITUATIONS)
+
+
+class _Counted(list[Manifest]):
+    """Objects that count how often all of them are read."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Manifest]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_the_objects_are_indexed_once_for_all_owners() -> None:
+    """So that the owners of a cluster cost as much as they are, and not their square."""
+    objects = _Counted(shop(name=f"shop-{number}") for number in range(5))
+    found = [*explain_owners(OwnerSnapshot(objects=objects, now=NOW), [ObjectKey.of(one) for one in objects])]
+    assert (len(found), objects.times) == (5, 2)

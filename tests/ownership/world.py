@@ -216,18 +216,19 @@ class _Counting:
 class Town:
     """A cluster with the objects of a situation."""
 
-    def __init__(self, objects: Iterable[Manifest]) -> None:
+    def __init__(
+        self, objects: Iterable[Manifest] = (), *, cluster: EmbeddedCluster | None = None, now: datetime = NOW
+    ) -> None:
         self.objects = list(objects)
+        self.now = now
         self.requests: list[str] = []
+        self._cluster = cluster
 
     async def read(
         self, kind: str = "shop", name: str = "corner", *, forbid: Callable[[Request], bool] | None = None
     ) -> OwnerReading:
         """Return what is read of an owner over HTTP."""
-        namespaces = {one["metadata"]["namespace"] for one in self.objects if "namespace" in one["metadata"]}
-        given = {one["metadata"]["name"] for one in self.objects if one["kind"] == "Namespace"}
-        cluster = EmbeddedCluster(kinds=KINDS, namespaces=sorted({"town", *namespaces} - given), now=lambda: NOW)
-        await cluster.restore(self.objects)
+        cluster = self._cluster or await self._made()
 
         def limited(whole: Cluster) -> Cluster:
             return whole if forbid is None else _Forbidding(whole, forbid)
@@ -238,7 +239,14 @@ class Town:
         ):
             counted = _Counting(client, self.requests)
             served = await served_kinds(counted)
-            return await read_owners(counted, WantedOwners(resolve_kind(kind, served), "town", name), served, NOW)
+            return await read_owners(counted, WantedOwners(resolve_kind(kind, served), "town", name), served, self.now)
+
+    async def _made(self) -> EmbeddedCluster:
+        namespaces = {one["metadata"]["namespace"] for one in self.objects if "namespace" in one["metadata"]}
+        given = {one["metadata"]["name"] for one in self.objects if one["kind"] == "Namespace"}
+        cluster = EmbeddedCluster(kinds=KINDS, namespaces=sorted({"town", *namespaces} - given), now=lambda: self.now)
+        await cluster.restore(self.objects)
+        return cluster
 
     async def explain(self, kind: str = "shop", name: str = "corner", **options: Any) -> OwnerExplanation:
         """Return the explanation of an owner."""

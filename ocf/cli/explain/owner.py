@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import ObjectKey
 from ocf.objects.manifest import split_api_version
-from ocf.ownership import OwnerSnapshot, explain_owner
+from ocf.ownership import OwnerSnapshot
+from ocf.ownership.explanation import explain_owners
 from ocf.ownership.lines import by_trouble, explanation_json, explanation_lines, trouble_lines
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def owner_answer(question: OwnerQuestion, now: datetime | None) -> tuple[dict[st
         now: The time of the files; None for the current time.
     """
     reading = _of_files(question, now) if question.files else _of_cluster(question)
-    found = [explain_owner(reading.snapshot, key) for key in reading.owners]
+    found = [*explain_owners(reading.snapshot, reading.owners)]
     if question.name:
         return explanation_json(found[0]), [*explanation_lines(found[0], reading.snapshot.now)]
     return {"owners": [explanation_json(one) for one in by_trouble(found)]}, [(0, one) for one in trouble_lines(found)]

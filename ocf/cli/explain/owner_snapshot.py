@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,7 @@ from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects.manifest import PREFIX, ObjectKey
 from ocf.ownership import OwnerSnapshot, UnreadKind
 from ocf.ownership.relations import operators_of
+from ocf.ownership.snapshot import made_for
 
 if TYPE_CHECKING:
     from ocf.cli.explain.served_kinds import JsonReader, ServedKind
@@ -26,14 +28,18 @@ _METADATA_GROUPS: Final = frozenset({"rbac.authorization.k8s.io"})
 _LEFT_OUT: Final = frozenset(
     {
         "bindings",
+        "componentstatuses",
+        "csinodes.storage.k8s.io",
         "endpoints",
         "events",
         "events.events.k8s.io",
         "controllerrevisions.apps",
         "leases.coordination.k8s.io",
         "limitranges",
+        "nodes",
         "podtemplates",
         "resourcequotas",
+        "volumeattachments.storage.k8s.io",
     }
 )
 _LEFT_OUT_GROUPS: Final = frozenset({"authorization.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io"})
@@ -103,7 +109,7 @@ async def read_owners(
     await reader.read(where, served)
     keys = {ObjectKey.of(one) for one in reader.objects}
     reader.objects += [one for one in owners if ObjectKey.of(one) not in keys]
-    await reader.read_marked(owners, served)
+    await reader.read_elsewhere(owners, served)
     return OwnerReading(reader.snapshot(now), tuple(ObjectKey.of(one) for one in owners))
 
 
@@ -126,29 +132,36 @@ class _Reader:
         lists = [self._read_list(each, namespace if each.namespaced else "") for each in _listed(served, namespace)]
         await asyncio.gather(*lists, self._read_events(namespace, served), self._read_namespace(namespace, served))
 
-    async def read_marked(self, owners: Iterable[Manifest], served: Sequence[ServedKind]) -> None:
+    async def read_elsewhere(self, owners: Iterable[Manifest], served: Sequence[ServedKind]) -> None:
         """Read the objects that cannot refer to their owner: cluster-scoped ones, and those of other namespaces.
 
-        An owner in a namespace has a finalizer of its operator while it has such objects.
+        An owner in a namespace has a finalizer of its operator of ocf while it has such objects. The names of field
+        managers lead to those, and no selector of the API server can select by them; in other namespaces a label does.
         """
-        for owner in owners:
-            uid = str(owner["metadata"].get("uid") or "")
-            if not uid or not owner["metadata"].get("namespace") or f".{PREFIX}/" not in str(_finalizers(owner)):
-                continue
-            for operator in operators_of(owner, []):
-                query = (("labelSelector", f"{operator}.{PREFIX}/for-{uid}"),)
-                kinds = [each for each in served if _is_read(each)]
-                await asyncio.gather(*(self._read_list(each, "", query) for each in kinds))
-
-    async def _read_list(self, kind: ServedKind, namespace: str, query: Sequence[tuple[str, str]] = ()) -> None:
-        partial = kind.resource in _METADATA_ONLY or kind.group in _METADATA_GROUPS
-        items = await self._items(kind, namespace, query, accept=_PARTIAL if partial else "")
-        if items is None:
+        held = [one for one in owners if one["metadata"].get("namespace") and operators_of(one, [])]
+        if not held:
             return
-        known = {ObjectKey.of(one) for one in self.objects} if query else frozenset()
-        found = [_typed(one, kind, metadata_only=partial) for one in items]
-        self.objects += [one for one in found if ObjectKey.of(one) not in known]
-        if not query:
+        kinds = [each for each in served if _is_read(each) and each.resource not in _CLUSTER_KINDS]
+        uids = {str(one["metadata"].get("uid")) for one in held}
+        operators = {operator for one in held for operator in operators_of(one, [])}
+        marks = [f"{operator}.{PREFIX}/for-{uid}" for operator in sorted(operators) for uid in sorted(uids)]
+        reads = [self._read_made(each, (), uids) for each in kinds if not each.namespaced]
+        for mark in marks:
+            query = (("labelSelector", mark),)
+            reads += [self._read_made(each, query, uids) for each in kinds if each.namespaced]
+        await asyncio.gather(*reads)
+
+    async def _read_made(self, kind: ServedKind, query: Sequence[tuple[str, str]], uids: AbstractSet[str]) -> None:
+        """Read the objects of a kind in all namespaces that were made for owners."""
+        known = {ObjectKey.of(one) for one in self.objects}
+        found = [_typed(one, kind, metadata_only=_is_partial(kind)) for one in await self._items(kind, "", query) or ()]
+        made = [one for one in found if not uids.isdisjoint(made_for(one))]
+        self.objects += [one for one in made if ObjectKey.of(one) not in known]
+
+    async def _read_list(self, kind: ServedKind, namespace: str) -> None:
+        items = await self._items(kind, namespace)
+        if items is not None:
+            self.objects += [_typed(one, kind, metadata_only=_is_partial(kind)) for one in items]
             self.complete.add((kind.group, kind.kind, namespace))
 
     async def _read_events(self, namespace: str, served: Sequence[ServedKind]) -> None:
@@ -172,9 +185,10 @@ class _Reader:
             self.unread.append(UnreadKind(kind.resource, "", error.message))
 
     async def _items(
-        self, kind: ServedKind, namespace: str, query: Sequence[tuple[str, str]] = (), *, accept: str = ""
+        self, kind: ServedKind, namespace: str, query: Sequence[tuple[str, str]] = ()
     ) -> list[Manifest] | None:
         """Return the objects of a list; None if it could not be read, which is noted."""
+        accept = _PARTIAL if _is_partial(kind) else ""
         try:
             async with self._free:
                 answer = await self.cluster.read_path(kind.path(namespace), query, accept=accept)
@@ -201,6 +215,10 @@ def _is_read(kind: ServedKind) -> bool:
     return "list" in kind.verbs and kind.resource not in _LEFT_OUT and kind.group not in _LEFT_OUT_GROUPS
 
 
+def _is_partial(kind: ServedKind) -> bool:
+    return kind.resource in _METADATA_ONLY or kind.group in _METADATA_GROUPS
+
+
 def _typed(live: Manifest, kind: ServedKind, *, metadata_only: bool = False) -> Manifest:
     """Return an object with its type, which items of lists do not have; of some kinds without their content."""
     head = {"apiVersion": kind.api_version, "kind": kind.kind}
@@ -208,8 +226,3 @@ def _typed(live: Manifest, kind: ServedKind, *, metadata_only: bool = False) -> 
         return {**live, **head}
     metadata = live.get("metadata") or {}
     return {**head, "metadata": {name: value for name, value in metadata.items() if name in _KEPT_METADATA}}
-
-
-def _finalizers(owner: Manifest) -> list[str]:
-    found = owner["metadata"].get("finalizers")
-    return found if isinstance(found, list) else []

@@ -255,13 +255,16 @@ def test_no_value_of_a_secret_is_read_or_shown(tmp_path: Path) -> None:
 
 
 def test_cluster_scoped_objects_of_an_operator_of_ocf_are_there() -> None:
-    """They cannot refer to an owner in a namespace: the label of the owner and its finalizer lead to them."""
-    owner = shop(metadata={"finalizers": ["shops.ocf.dev/cluster-objects"]})
+    """They cannot refer to an owner in a namespace: its finalizer, their field manager and a label lead to them."""
+    owner = shop(metadata={"finalizers": ["shops.ocf.dev/cleanup"]})
     labels = {f"shops.ocf.dev/for-{owner['metadata']['uid']}": "object"}
-    role = cluster_scoped("rbac.authorization.k8s.io/v1", "ClusterRole", "shop-corner", metadata={"labels": labels})
+    managed = {"managedFields": written(f"shops/Shop/web/{owner['metadata']['uid']}")}
+    role = cluster_scoped("rbac.authorization.k8s.io/v1", "ClusterRole", "shop-corner", metadata=managed)
     elsewhere = obj("v1", "ConfigMap", "shared", metadata={"namespace": "west", "labels": labels})
     found = asyncio.run(Town([owner, role, elsewhere]).explain())
-    assert {each.name for each in found.root.children} == {"ClusterRole shop-corner", "ConfigMap west/shared"}
+    assert {each.name for each in found.root.children} == {"component web", "ConfigMap west/shared"}
+    [web] = [each for each in found.root.children if each.name == "component web"]
+    assert [each.name for each in web.children] == ["ClusterRole shop-corner"]
 
 
 def test_components_of_ocf_have_their_conditions_and_other_writers() -> None:
