@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from ocf.autoscaling.algorithm import Metric
 from ocf.errors import ConfigError
@@ -12,10 +12,22 @@ from ocf.simulation.engine.scheduled import Scheduled
 from ocf.simulation.measures.instant_latency import LatencyModel
 from ocf.simulation.scenario.workload import Signal, SignalSource, Workload
 
-__all__ = ["Meter", "amount", "container_of", "meters_of"]
+__all__ = ["PREDICTED", "Meter", "Timed", "amount", "container_of", "meters_of"]
 
+PREDICTED: Final = "predicted-load"
+"""Name of the metric of type External that has the predicted load."""
 _MILLI: Final = 1_000
 _NANO_PER_MILLI: Final = 10**6
+
+
+class Timed(Protocol):
+    """A value that depends on the time, and on the load before it."""
+
+    parameters: tuple[object, ...]
+
+    def at(self, now: int) -> float:
+        """Return the value at an instant, in microseconds since the start."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +44,7 @@ class Meter:
         kept: How long a pod keeps what its load needed, in microseconds.
         request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
         latency: The model of the latency, for the source `latency`; otherwise None.
-        schedule: The schedule, for the source `schedule`; otherwise None.
+        timed: What the value is at an instant, if it is no measurement: a schedule or a forecast; otherwise None.
     """
 
     metric: Metric
@@ -45,14 +57,14 @@ class Meter:
     kept: int = 0
     request: int | None = None
     latency: LatencyModel | None = None
-    schedule: Scheduled | None = None
+    timed: Timed | None = None
 
     @property
     def measured(self) -> tuple[object, ...]:
         """What decides the values: equal for meters with equal values, whatever their targets are."""
         latency = None if self.latency is None else self.latency.parameters
-        schedule = None if self.schedule is None else self.schedule.parameters
-        return self.source, self.per_pod, self.idle, self.slope, latency, schedule
+        timed = None if self.timed is None else self.timed.parameters
+        return self.source, self.per_pod, self.idle, self.slope, latency, timed
 
     def starting_share(self, begun: int, ready: int, begin: int, end: int) -> float:
         """Return the share of a time in which a pod starts.
@@ -80,9 +92,16 @@ def amount(value: float) -> int:
     return -(-int(value * _NANO_PER_MILLI + 0.5) // _NANO_PER_MILLI)
 
 
-def meters_of(metrics: Sequence[Metric], workload: Workload, clock: Clock) -> tuple[Meter, ...]:
-    """Return the meters of the metrics of an HPA."""
-    return tuple(_meter(metric, workload, clock) for metric in metrics)
+def meters_of(
+    metrics: Sequence[Metric], workload: Workload, clock: Clock, forecast: Timed | None = None
+) -> tuple[Meter, ...]:
+    """Return the meters of the metrics of an HPA; a forecast is that of the metric `PREDICTED`."""
+    return tuple(
+        _meter(metric, workload, clock)
+        if forecast is None or metric.name != PREDICTED
+        else _predicted(metric, forecast)
+        for metric in metrics
+    )
 
 
 def container_of(metrics: Sequence[Metric]) -> str:
@@ -138,8 +157,12 @@ def _meter(metric: Metric, workload: Workload, clock: Clock) -> Meter:
         idle=0.0,
         slope=slope,
         latency=latency,
-        schedule=None if signal.schedule is None else Scheduled(signal.schedule, clock),
+        timed=None if signal.schedule is None else Scheduled(signal.schedule, clock),
     )
+
+
+def _predicted(metric: Metric, forecast: Timed) -> Meter:
+    return Meter(metric=metric, source=SignalSource.SCHEDULE, per_pod=False, idle=0.0, slope=_MILLI, timed=forecast)
 
 
 def _latency(signal: Signal, workload: Workload) -> LatencyModel:

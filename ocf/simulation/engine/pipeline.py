@@ -269,8 +269,8 @@ class Pipeline:
             return lambda _begin, end: gauge.highest(end - meter.kept)
         if meter.source not in _AT_ONCE:
             return gauge.window
-        if (schedule := meter.schedule) is not None:
-            return lambda _begin, end: schedule.at(end)
+        if (timed := meter.timed) is not None:
+            return lambda _begin, end: timed.at(end)
         return lambda _begin, _end: self._moment(meter)
 
     def _moment(self, meter: Meter, load: PodLoad | None = None) -> float:

@@ -15,6 +15,7 @@ from ocf.simulation.engine.autoscaling import NOTHING, HPAController, subject_of
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.connections import ConnectionQueues
 from ocf.simulation.engine.edits import Edit, placed_metrics
+from ocf.simulation.engine.forecasts import with_prediction
 from ocf.simulation.engine.meters import container_of, meters_of
 from ocf.simulation.engine.moments import Memory
 from ocf.simulation.engine.pipeline import Pipeline
@@ -60,7 +61,11 @@ class Run:
         workload, seed = scenario.workload, scenario.seed
         clock = Clock(scenario.start)
         replicas = autoscaler.minimum if workload.replicas is None else workload.replicas
-        metrics, places = placed_metrics([autoscaler, *(each.autoscaler for each in edits)])
+        autoscaler, *edited = with_prediction(
+            [autoscaler, *(each.autoscaler for each in edits)], scenario.prediction, workload
+        )
+        edits = [each._replace(autoscaler=changed) for each, changed in zip(edits, edited, strict=True)]
+        metrics, places = placed_metrics([autoscaler, *edited])
         name, container = autoscaler.target or "web", container_of(metrics)
         self._scenario = scenario
         self._autoscaler = autoscaler
@@ -78,7 +83,7 @@ class Run:
         self._rollouts = Rollouts(workload.rollouts, self._pods)
         self._pipeline = Pipeline(
             scenario.metrics,
-            meters_of(metrics, workload, clock),
+            meters_of(metrics, workload, clock, shared.forecast(scenario.prediction)),
             pods=self._pods,
             queue=self._queue,
             clock=clock,

@@ -33,7 +33,7 @@ class Scheduled:
         self._replicas = schedule.desired_replicas
         # The last value, and the instants from which and until which it holds.
         self._known = 0, 0, 0
-        self.parameters = (*schedule.model_dump().values(), clock.at(0))
+        self.parameters: tuple[object, ...] = (*schedule.model_dump().values(), clock.at(0))
         """What decides the values: equal for equal ones."""
 
     def at(self, now: int) -> int:

@@ -142,6 +142,7 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
             detail = f"must not be {rollout.max_unavailable} as well as maxSurge: nothing would be replaced"
             yield ScenarioProblem(("workload", "rollouts", position, "maxUnavailable"), detail)
     yield from _impossible_objectives(scenario, autoscaler)
+    yield from _useless_prediction(scenario)
     if scenario.duration is not None:
         yield from _after_the_end(scenario, scenario.duration)
 
@@ -179,6 +180,16 @@ def has_prices(scenario: Scenario) -> bool:
     prices = scenario.objectives.prices
     types = (each for group in scenario.node_groups for each in group.instance_types)
     return bool(prices.pod_hour or prices.node_hour or any(each.price for each in types))
+
+
+def _useless_prediction(scenario: Scenario) -> Iterator[ScenarioProblem]:
+    prediction, duration = scenario.prediction, scenario.duration
+    if prediction is not None and duration is not None and prediction.forecaster.season >= duration:
+        yield ScenarioProblem(
+            ("prediction", "forecaster", "season"),
+            f"must be less than the duration, {format_duration(duration)}, or nothing is known of a season before; got"
+            f" {format_duration(prediction.forecaster.season)}",
+        )
 
 
 def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[ScenarioProblem]:

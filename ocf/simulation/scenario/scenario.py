@@ -12,6 +12,7 @@ from ocf.simulation.scenario.activator import Activator
 from ocf.simulation.scenario.controller import HpaControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
 from ocf.simulation.scenario.objectives import Objectives
+from ocf.simulation.scenario.prediction import Prediction
 from ocf.simulation.scenario.workload import Workload
 
 __all__ = ["HpaEdit", "Scenario"]
@@ -60,6 +61,7 @@ class Scenario(Model):
         metrics: The metrics pipeline.
         controller: Settings of the HPA controller.
         activator: What scales the workload from and to zero; None: only the HPA scales it.
+        prediction: A forecast of the load as one more metric of the HPA; None: none.
         node_groups: Groups of nodes, on which the requests of the pods place them; empty: a pod never waits for a node.
         nodes: Settings of the scheduler and of the controller of node groups.
         objectives: What a good run is.
@@ -80,6 +82,7 @@ class Scenario(Model):
     metrics: MetricsPipeline = MetricsPipeline()
     controller: HpaControllerSettings = HpaControllerSettings()
     activator: Activator | None = None
+    prediction: Prediction | None = None
     node_groups: tuple[NodeGroupSettings, ...] = ()
     nodes: NodeSettings = NodeSettings()
     objectives: Objectives = Objectives()

@@ -105,8 +105,8 @@ class CalmSamples:
         idle, slope, window, steps = meter.idle, meter.slope, self._times.window, self._steps
         if meter.source is SignalSource.QUEUE:
             return [amount(idle)] * len(times)
-        if meter.schedule is not None:
-            return [amount(idle + slope * meter.schedule.at(time)) for time in times]
+        if meter.timed is not None:
+            return [amount(idle + slope * meter.timed.at(time)) for time in times]
         if meter.latency is not None:
             latency, rates = meter.latency, (steps.rates[steps.at(time)] for time in times)
             return [amount(idle + slope * latency.at(rate=rate, capacity=calm.capacity, waiting=0)) for rate in rates]

@@ -2,12 +2,14 @@
 
 from collections.abc import Hashable, Sequence
 
+from ocf.simulation.engine.forecasts import Forecast
 from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.pipeline import Times
 from ocf.simulation.engine.stretches.calm import CalmSamples
 from ocf.simulation.engine.stretches.timetable import Timetable
 from ocf.simulation.load import LoadSeries
+from ocf.simulation.scenario.prediction import Prediction
 
 __all__ = ["Shared"]
 
@@ -21,13 +23,25 @@ class Shared:
         load: The load.
     """
 
-    __slots__ = ("_samples", "_timetables", "load", "steps")
+    __slots__ = ("_forecasts", "_samples", "_timetables", "load", "steps")
 
     def __init__(self, load: LoadSeries) -> None:
         self.load = load
         self.steps = LoadSteps(load)
         self._timetables: dict[tuple[int, float], Timetable] = {}
         self._samples: dict[Hashable, CalmSamples] = {}
+        self._forecasts: dict[str, Forecast] = {}
+
+    def forecast(self, prediction: Prediction | None) -> Forecast | None:
+        """Return the predicted load; None without a prediction."""
+        if prediction is None:
+            return None
+        key = prediction.model_dump_json()
+        if key not in self._forecasts:
+            # One is enough, see below.
+            self._forecasts.clear()
+            self._forecasts[key] = Forecast(prediction, self.steps)
+        return self._forecasts[key]
 
     def timetable(self, period: int, per_pod: float) -> Timetable:
         """Return the timetable.
