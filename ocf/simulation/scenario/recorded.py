@@ -49,8 +49,12 @@ class _Seen:
     """Sum of the totals of the first metric at the instants at which the metric was measured, too."""
     highest: float = 0.0
     """The highest mean use of a pod, of the first metric if that is one of resources."""
-    outages: list[tuple[datetime, datetime | None]] = field(default_factory=list)
-    """From when and until when no metric could be read; None for one that lasts."""
+    outages: list[Outage] = field(default_factory=list)
+    """The times in which no metric could be read."""
+    down: datetime | None = None
+    """Since when no metric has a value; None if one has."""
+    is_noticed: bool = False
+    """Whether the controller may have noticed that."""
     pods: dict[str, tuple[datetime, datetime | None, datetime | None]] = field(default_factory=dict)
     """Creation, start and readiness, by name."""
 
@@ -77,11 +81,19 @@ class _Seen:
     def _add_outage(self, state: State, totals: Sequence[float | None]) -> None:
         """Note since when no metric can be read; without replicas, the controller reads none."""
         is_down = all(total is None for total in totals) and replicas_of(state) > 0
-        is_known = bool(self.outages) and self.outages[-1][1] is None
-        if is_down and not is_known:
-            self.outages.append((state.at, None))
-        elif is_known and not is_down:
-            self.outages[-1] = self.outages[-1][0], state.at
+        if self.down is None and not is_down:
+            return
+        self.down = self.down or state.at
+        # The series of Prometheus may lack values that the controller had. It writes its status after its reads.
+        self.is_noticed |= _scaling_active(state) != "True"
+        if not is_down:
+            self.end_outage(state.at)
+
+    def end_outage(self, at: datetime) -> None:
+        """End the time without a value of any metric, if there is one."""
+        if self.down is not None and self.is_noticed and at > self.down:
+            self.outages.append(Outage(at=self.down - (self.start or at), duration=at - self.down))
+        self.down, self.is_noticed = None, False
 
     def _add_edit(self, state: State) -> None:
         found = state.of(_HPA)
@@ -149,6 +161,7 @@ def recorded_scenario(path: str | Path) -> Scenario:
     autoscaler, hpa = seen.autoscaler, seen.hpa
     if autoscaler is None or hpa is None or seen.start is None or seen.end is None or 0 not in seen.totals:
         raise InputError([InputProblem(str(file), "the first metric of the HPA was never measured: nothing to replay")])
+    seen.end_outage(seen.end)
     if seen.end == seen.start:
         raise InputError([InputProblem(str(file), "there is only one instant: a replay needs at least two")])
     capacity = _capacity(autoscaler.metrics[0], seen)
@@ -170,7 +183,7 @@ def recorded_scenario(path: str | Path) -> Scenario:
                 "signals": dict(_signals(seen)),
             }
         ),
-        metrics=MetricsPipeline(outages=tuple(_outages(seen, seen.start, seen.end))),
+        metrics=MetricsPipeline(outages=tuple(seen.outages)),
         hpa_edits=tuple(HpaEdit(at=at - seen.start, spec=spec, recreated=is_new) for at, spec, is_new in seen.edits),
         load=(RecordingLoad(type="Recording", path=file.name),),
         start=seen.start,
@@ -178,16 +191,16 @@ def recorded_scenario(path: str | Path) -> Scenario:
     )
 
 
-def _outages(seen: _Seen, start: datetime, end: datetime) -> Iterator[Outage]:
-    for since, until in seen.outages:
-        length = (until or end) - since
-        if length:
-            yield Outage(at=since - start, duration=length)
-
-
 def replicas_of(state: State) -> int:
     """Return the replicas of the target; 0 without a Scale."""
     return next((int((scale.get("spec") or {}).get("replicas") or 0) for scale in state.of("Scale")), 0)
+
+
+def _scaling_active(state: State) -> str | None:
+    """Return the status of the condition ScalingActive of the HPA; None without it."""
+    conditions = (get_field(each, ("status", "conditions")) or () for each in state.of(_HPA))
+    found = (each.get("status") for several in conditions for each in several if each.get("type") == "ScalingActive")
+    return next(found, None)
 
 
 def _created(manifest: Manifest) -> str | None:

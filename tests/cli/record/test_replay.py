@@ -27,7 +27,6 @@ from ocf.simulation.recording.format import read_states
 from ocf.simulation.scenario.replay import ReplayComparison, compare_replay
 from ocf.testing.virtual_time import run_in_virtual_time
 from tests.controllers.hpa.conftest import NAMESPACE, Env
-from tests.simulation.recording.recordings import METRICS, NOON, hpa, lines, pod, queue, scale, usage, write
 
 PERIOD: Final = 15
 CPU: Final[Manifest] = {
@@ -131,32 +130,6 @@ def test_a_metric_that_fails_alone_is_named_if_the_replay_differs(tmp_path: Path
     found = replayed(path)
     assert not found.is_same
     assert any("the External queue metric from 12:10:" in each for each in found.lacking), found.lacking
-
-
-@pytest.mark.parametrize(
-    ("states", "outages"),
-    [
-        pytest.param("up down down up", [(15, 30)], id="an outage"),
-        pytest.param("down up down half", [(0, 15), (30, 15)], id="at the start, and later"),
-        pytest.param("up half down up", [(30, 15)], id="one of two metrics fails before"),
-        pytest.param("up zero up up", [], id="no replicas: the controller reads no metric"),
-    ],
-)
-def test_an_outage_is_when_no_metric_could_be_read(tmp_path: Path, states: str, outages: list[tuple[int, int]]) -> None:
-    found = []
-    for step, state in enumerate(states.split()):
-        at = NOON + timedelta(seconds=PERIOD * step)
-        objects = [hpa(metrics=list(METRICS)), scale(0 if state == "zero" else 2)]
-        if state in {"up", "half"}:
-            objects.append(queue("40", at))
-        if state == "up":
-            objects += [*(pod(number, NOON - timedelta(hours=1)) for number in range(2))]
-            objects += [*(usage(number, "400m", at) for number in range(2))]
-        found.append((at, objects))
-
-    scenario = read_scenario(write(tmp_path, lines(found)))
-
-    assert [(each.at.total_seconds(), each.duration.total_seconds()) for each in scenario.metrics.outages] == outages
 
 
 def test_who_else_scales_the_target_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Scenarios that replay recordings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,21 @@ def recording(hpa_at: Callable[[int], Manifest]) -> str:
     return lines(states)
 
 
+METRIC_KINDS = ("PodMetrics", "ExternalMetricValue")
+
+
+def without_metrics(missing: set[int], *, kinds: tuple[str, ...] = METRIC_KINDS, conditions: Sequence[str] = ()) -> str:
+    """Return the minute of `instants` without some kinds at some steps, and with a condition ScalingActive."""
+    states = []
+    for step, (at, found) in enumerate(instants()):
+        kept = [each for each in found if step not in missing or each["kind"] not in kinds]
+        if step < len(conditions):
+            status = {"conditions": [{"type": "ScalingActive", "status": conditions[step]}]}
+            kept = [{**each, "status": status} if each["kind"] == "HorizontalPodAutoscaler" else each for each in kept]
+        states.append((at, kept))
+    return lines(states)
+
+
 def test_edits_of_the_spec_are_replayed_at_their_time(tmp_path: Path) -> None:
     scenario = read_scenario(write(tmp_path, recording(edited())))
 
@@ -156,6 +171,55 @@ def test_a_metric_that_an_edit_adds_follows_the_load(tmp_path: Path) -> None:
 
     assert [len(each.spec["metrics"]) for each in scenario.hpa_edits] == [2]
     assert scenario.workload.signals["queue"].factor == pytest.approx(50)
+
+
+def test_a_time_without_metrics_is_an_outage(tmp_path: Path) -> None:
+    """The load is held, and the syncs fail."""
+    scenario = read_scenario(write(tmp_path, without_metrics({2, 3})))
+
+    assert [(each.at.total_seconds(), each.duration.total_seconds()) for each in scenario.metrics.outages] == [(30, 30)]
+    load = load_series(scenario, tmp_path)
+    assert (load.at(14), load.at(44)) == (0.8, 0.8)
+    found = simulate(scenario, load)
+    failures = [(each.time, each.reason) for each in found.condition_changes if each.type == "ScalingActive"]
+    assert failures == [(0, "ValidMetricFound"), (30, "FailedGetResourceMetric")]
+
+
+@pytest.mark.parametrize(
+    ("missing", "kinds", "conditions", "outages"),
+    [
+        pytest.param({0}, METRIC_KINDS, [], [(0, 15)], id="at the start"),
+        pytest.param({2, 3, 4}, METRIC_KINDS, [], [(30, 15)], id="until the last change"),
+        pytest.param({4}, METRIC_KINDS, [], [], id="at the last instant"),
+        pytest.param({1, 3}, METRIC_KINDS, [], [(15, 15), (45, 15)], id="twice"),
+        pytest.param({1, 2}, METRIC_KINDS, ["False"] * 5, [(15, 30)], id="that the controller has noticed"),
+        pytest.param({1, 2}, METRIC_KINDS, ["True", "True", "False"], [(15, 30)], id="that it notices later"),
+        pytest.param(
+            {1}, METRIC_KINDS, ["True", "True", "False"], [(15, 15)], id="whose status comes after it"
+        ),
+        pytest.param({1, 2}, METRIC_KINDS, ["True"] * 5, [], id="values that only the recording lacks"),
+        pytest.param({1, 2}, ("PodMetrics",), [], [], id="one of two metrics"),
+        pytest.param({1, 2}, (*METRIC_KINDS, "Scale"), [], [], id="no scale, so that no metric is read"),
+    ],
+)
+def test_an_outage_is_a_time_in_which_no_metric_has_a_value(
+    tmp_path: Path, missing: set[int], kinds: tuple[str, ...], conditions: list[str], outages: list[tuple[float, float]]
+) -> None:
+    scenario = read_scenario(write(tmp_path, without_metrics(missing, kinds=kinds, conditions=conditions)))
+
+    found = [(each.at.total_seconds(), each.duration.total_seconds()) for each in scenario.metrics.outages]
+    assert found == outages
+
+
+def test_without_replicas_there_is_no_outage(tmp_path: Path) -> None:
+    states = [
+        (at, [hpa(metrics=[METRICS[1]]), scale(2), queue("9", at)])
+        if step not in {1, 2}
+        else (at, [hpa(metrics=[METRICS[1]]), scale(0)])
+        for step, (at, _) in enumerate(instants())
+    ]
+
+    assert read_scenario(write(tmp_path, lines(states))).metrics.outages == ()
 
 
 @pytest.mark.parametrize(
