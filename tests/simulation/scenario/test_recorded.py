@@ -194,9 +194,7 @@ def test_a_time_without_metrics_is_an_outage(tmp_path: Path) -> None:
         pytest.param({1, 3}, METRIC_KINDS, [], [(15, 15), (45, 15)], id="twice"),
         pytest.param({1, 2}, METRIC_KINDS, ["False"] * 5, [(15, 30)], id="that the controller has noticed"),
         pytest.param({1, 2}, METRIC_KINDS, ["True", "True", "False"], [(15, 30)], id="that it notices later"),
-        pytest.param(
-            {1}, METRIC_KINDS, ["True", "True", "False"], [(15, 15)], id="whose status comes after it"
-        ),
+        pytest.param({1}, METRIC_KINDS, ["True", "True", "False"], [(15, 15)], id="whose status comes after it"),
         pytest.param({1, 2}, METRIC_KINDS, ["True"] * 5, [], id="values that only the recording lacks"),
         pytest.param({1, 2}, ("PodMetrics",), [], [], id="one of two metrics"),
         pytest.param({1, 2}, (*METRIC_KINDS, "Scale"), [], [], id="no scale, so that no metric is read"),
