@@ -326,7 +326,7 @@ class CachedCluster:
         name = (key.namespace, key.name)
         informer = self._informers.covering(key.api_version, key.kind, key.namespace)
         require_served(informer)
-        if informer is None or not (informer.synced or await informer.ready()):
+        if informer is None or not (informer.synced or await informer.ready() or informer.reads_single):
             require_served(informer)
             return await self._reader(key.api_version, key.kind).get(key)
         if isinstance(informer, SelectiveInformer):

@@ -63,6 +63,9 @@ class Informer:
         selection: Which objects are listed and watched; None for all.
     """
 
+    reads_single: Final = False
+    """Whether reads by name are answered although all objects may not be listed."""
+
     def __init__(  # noqa: PLR0913 (independent settings, by keyword)
         self,
         cluster: Cluster,

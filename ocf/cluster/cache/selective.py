@@ -97,8 +97,8 @@ class SelectiveInformer:
         self._task: asyncio.Task[None] | None = None
         self._needs_all = False
         """Whether the list of all was needed since the last call of `release`."""
-        self._may_list = True
-        """Whether all objects may be listed, as far as is known: a role with `resourceNames` allows reads by name."""
+        self._gave_up = False
+        """Whether a list in place of single watches was forbidden: a role with `resourceNames` allows reads by name."""
         self._beyond: set[NamespacedName] = set()
         """Objects that exist, are not selected, and are not watched alone, because too many others are."""
         if not selection.by_name:
@@ -117,6 +117,13 @@ class SelectiveInformer:
     def synced(self) -> bool:
         """Whether reads are answered from the cache."""
         return all(each.synced for each in self._bases)
+
+    @property
+    def reads_single(self) -> bool:
+        """Whether reads by name are answered although all objects may not be listed."""
+        return self.selection.by_name and any(
+            not each.was_listed and isinstance(each.error, ForbiddenError) for each in self._bases
+        )
 
     @property
     def missing(self) -> bool:
@@ -161,7 +168,7 @@ class SelectiveInformer:
         """Wait for the first lists of the selection, and return whether reads are answered from the cache."""
         for each in self.all:
             each.start()
-        await asyncio.gather(*map(self._is_ready, self._bases))
+        await asyncio.gather(*(each.ready() for each in self._bases))
         return self.synced
 
     async def listed(self) -> None:
@@ -189,7 +196,7 @@ class SelectiveInformer:
     async def find(self, name: NamespacedName) -> Informer | None:
         """Return the informer that answers a read by name; None if the read goes to the API server."""
         for base in self._covering(name[0]):
-            if not await self._is_ready(base):
+            if not (base.synced or await base.ready()):
                 return None
             if base.store.is_stale(name):
                 await base.read(name)
@@ -200,7 +207,7 @@ class SelectiveInformer:
                 return base
         wanted = name not in self._single and (self.selection.by_name or name in self._absent)
         if wanted and not self._watch_alone(name) and self.selection.by_name:
-            return await self._all_of_kind()
+            return await self._all_of_kind(for_read=True)
         single = self._single.get(name)
         if single is not None:
             self._read.add(name)
@@ -234,9 +241,8 @@ class SelectiveInformer:
     def written(self, live: Manifest) -> None:
         """Watch an object that was written, if it is not held."""
         name = namespaced_name(live)
-        are_many = self._is_own is not None and self._may_list
-        is_unheld = are_many or (self.holder(name) is None and not self._exists(name))
-        if is_unheld and self.selection.by_name and self._may_list and self._maker.keeps(self):
+        is_unheld = self._is_own is not None or (self.holder(name) is None and not self._exists(name))
+        if is_unheld and self.selection.by_name and self._maker.keeps(self):
             self._needs_all = True
             self._base_of_all().start()
 
@@ -296,7 +302,7 @@ class SelectiveInformer:
         self._needs_all = False
         self._read.clear()
         self._absent.clear()
-        self._may_list = True  # the right may have been granted
+        self._gave_up = False  # the right may have been granted
 
     # Subscriptions
 
@@ -355,7 +361,8 @@ class SelectiveInformer:
 
     def _covering(self, namespace: str) -> list[Informer]:
         """Return the informers of the selection that hold the objects of a namespace, empty for all."""
-        return [each for each in self._bases if not namespace or each.scope.covers(namespace)]
+        bases = [] if self.reads_single else self._bases
+        return [each for each in bases if not namespace or each.scope.covers(namespace)]
 
     def _base_of_all(self) -> Informer:
         return self._bases[0] if self._bases else self._add_base(self.scope.namespace, None)
@@ -383,7 +390,7 @@ class SelectiveInformer:
     def _exists(self, name: NamespacedName) -> bool:
         """Watch an object alone that exists and is not held; return False if there are too many."""
         is_watched = self._watch_alone(name)
-        if not is_watched and not (self.selection.by_name and self._may_list):
+        if not is_watched and (self._gave_up or self.reads_single or not self.selection.by_name):
             self._beyond.add(name)
         return is_watched
 
@@ -417,24 +424,17 @@ class SelectiveInformer:
             self._beyond -= asked.difference(map(namespaced_name, page.items))
         return page.selected_by(options)
 
-    async def _is_ready(self, base: Informer) -> bool:
-        """Return whether an informer of the selection answers; that of all objects ends if they may not be listed."""
-        if base.synced or await base.ready():
-            return True
-        if self.selection.by_name and not base.was_listed and isinstance(base.error, ForbiddenError):
-            self._may_list = False
-            if base in self._bases:
+    async def _all_of_kind(self, *, for_read: bool = False) -> Informer | None:
+        """Hold all of the kind from now on, for a read only if that is not forbidden; return None if that fails."""
+        self._needs_all = True
+        if not self._maker.keeps(self) or (for_read and self._gave_up):
+            return None
+        is_new, base = not self._bases, self._base_of_all()
+        if not (base.synced or await base.ready()):
+            if for_read and is_new and self.reads_single:
+                self._gave_up = True
                 self._bases.remove(base)
                 self._maker.end(base)
-        return False
-
-    async def _all_of_kind(self) -> Informer | None:
-        """Hold all of the kind from now on; return None if that fails."""
-        self._needs_all = True
-        if not (self._may_list and self._maker.keeps(self)):
-            return None
-        base = self._base_of_all()
-        if not await self._is_ready(base):
             return None
         for name in [*self._single]:
             self._end(name)
