@@ -3,6 +3,7 @@
 All of them are derived from the catalog.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -103,6 +104,8 @@ def _other(catalog: ResourceCatalog, path: str, accept: str, query: Query) -> Re
         return _healthy(health, check, query)
     if path.startswith("openapi/v3/"):
         return _openapi(catalog, path.split("/")[2:])
+    if path == "version":
+        return _version(catalog)
     build = _DOCUMENTS.get(path)
     return not_served() if build is None else Response(build(catalog))
 
@@ -149,14 +152,17 @@ def _schemas(document: Any) -> Response:
     return Response("", code=404) if document is None else Response(document)
 
 
-def _version(catalog: ResourceCatalog) -> dict[str, str]:
+def _version(catalog: ResourceCatalog) -> Response:
     known = dict(server_version(catalog.release))
+    git_version = known.pop("gitVersion")
     if catalog.release.minor >= _EMULATION:
         known |= {"emulationMajor": known["major"], "emulationMinor": known["minor"]}
         # A server emulates its own version, and is compatible with the one before.
         known |= {"minCompatibilityMajor": known["major"], "minCompatibilityMinor": str(int(known["minor"]) - 1)}
-    build = {"gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z"}
-    return {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
+    build = {"gitVersion": git_version, "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z"}
+    found = {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
+    # A real API server indents this document only.
+    return Response(json.dumps(found, indent=2).encode(), headers={"Content-Type": "application/json"})
 
 
 _EMULATION: Final = 33
@@ -165,5 +171,4 @@ _DOCUMENTS: Final[dict[str, Callable[[ResourceCatalog], Any]]] = {
     "": discovery.root_paths,
     "openapi/v2": openapi.document_v2,
     "openapi/v3": openapi.index,
-    "version": _version,
 }

@@ -12,7 +12,7 @@ from ocf_server.http.backend import Backend
 from ocf_server.http.media import Encoding, Form, require_form
 from ocf_server.http.request import ListQuery, RequestContext, object_response
 from ocf_server.http.responses import ObjectEncoder, Pieces, Response, encode, metadata_of, serializer_of, without_kind
-from ocf_server.http.tables import table, table_row
+from ocf_server.http.tables import in_row_order, table, table_row
 from ocf_server.registry.continue_tokens import write_token
 
 __all__ = ["handle_get", "handle_list", "list_body", "list_options"]
@@ -41,7 +41,8 @@ async def handle_list(backend: Backend, context: RequestContext) -> Response:
         metadata["shardInfo"] = {"selector": found.shard_selector}
     if context.media.encoding is Encoding.YAML:
         return Response(list_body(context, map(encoder.shown, found.items), metadata), media=context.media)
-    items = map(_item_encoder(context, encoder), found.items)
+    stored = in_row_order(context.kind, found.items) if context.media.form is Form.TABLE else found.items
+    items = map(_item_encoder(context, encoder), stored)
     return Response(Pieces(await serializer.list(list_body(context, (), metadata), items)), media=context.media)
 
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf_server.http.media import Media
-from ocf_server.http.printers import PRINTERS, AgeClock
+from ocf_server.http.printers import PRINTERS, ROW_ORDER, AgeClock
 from ocf_server.http.resource_catalog import ServedResource, TableColumn
 from ocf_server.http.responses import metadata_of
 
-__all__ = ["TableOptions", "cells", "table", "table_row"]
+__all__ = ["TableOptions", "cells", "in_row_order", "table", "table_row"]
 
 _STEP: Final = re.compile(
     r"""\.(?P<field>(?:[^.\[\\]|\\.)+)
@@ -98,9 +98,15 @@ class TableOptions:
     media: Media = field(default_factory=Media)
 
 
+def in_row_order(kind: ServedResource, items: Iterable[Manifest]) -> Iterable[Manifest]:
+    """Return objects in the order of their rows."""
+    order = None if kind.custom else ROW_ORDER.get((kind.group, kind.kind))
+    return items if order is None else sorted(items, key=order)
+
+
 def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
     """Render objects as a table."""
-    rows = [table_row(kind, item, options) for item in items]
+    rows = [table_row(kind, item, options) for item in in_row_order(kind, items)]
     columns = [_heading(column) for column in kind.columns] if options.heading else None
     head = {"kind": "Table", "apiVersion": options.media.meta_version, "metadata": metadata}
     return {**head, "columnDefinitions": columns, "rows": rows}

@@ -377,3 +377,27 @@ async def test_delete_all_of_a_kind(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=WEB)
     await kubectl("delete", "cm", "--all", "--timeout=600s")
     assert (await kubectl("get", "cm", "-o", "name")).out == ""
+
+
+FLOWS: Final = (("tour-b", 900), ("tour-c", 800), ("tour-a", 900))
+
+
+async def test_flow_schemas_are_printed_in_the_order_in_which_they_match(kubectl: Kubectl) -> None:
+    for name, precedence in FLOWS:
+        spec = {"matchingPrecedence": precedence, "priorityLevelConfiguration": {"name": "exempt"}}
+        head = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "metadata": {"name": name}}
+        await kubectl("create", "-f", "-", stdin=json.dumps({**head, "spec": spec}))
+    try:
+        lines = words((await kubectl("get", "flowschemas", "--no-headers")).out)
+        assert [line[0] for line in lines if line[0].startswith("tour-")] == ["tour-c", "tour-a", "tour-b"]
+        listed = await json_of(kubectl, "flowschemas")
+        names = [item["metadata"]["name"] for item in listed["items"]]
+        assert names == sorted(names)
+    finally:
+        await kubectl("delete", "flowschemas", *(name for name, _ in FLOWS))
+
+
+async def test_the_version_is_printed_with_indentation(kubectl: Kubectl) -> None:
+    printed = (await kubectl("get", "--raw", "/version")).out
+    assert printed.startswith('{\n  "major": "1",\n  "minor": "36",\n  "emulationMajor": "1",\n')
+    assert list(json.loads(printed))[6] == "gitVersion"

@@ -4,14 +4,15 @@ The columns are data of a real API server; the printers write the cells. Kinds w
 tests compare cells with those of a real API server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from ocf.objects import Manifest
 from ocf_server.http.printers import cluster, networking, policies, workloads
 from ocf_server.http.printers.pods import pod
 from ocf_server.http.printers.text import AgeClock, Printer
 
-__all__ = ["PRINTERS", "AgeClock", "Printer"]
+__all__ = ["PRINTERS", "ROW_ORDER", "AgeClock", "Printer"]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
@@ -75,3 +76,8 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     (_STORAGE, "VolumeAttributesClass"): cluster.with_field("driverName"),
 }
 """The printers by group and kind."""
+
+ROW_ORDER: Final[Mapping[tuple[str, str], Callable[[Manifest], tuple[int, str]]]] = {
+    (_FLOW, "FlowSchema"): policies.precedence
+}
+"""By what the rows of a table are sorted, by group and kind; those of other kinds stay in the order of the list."""

@@ -12,6 +12,7 @@ __all__ = [
     "claim_of_devices",
     "flow_schema",
     "policy_binding",
+    "precedence",
     "priority_level",
     "resource_slice",
 ]
@@ -61,6 +62,11 @@ def flow_schema(item: Manifest, clock: AgeClock) -> Cells:
     level = (spec.get("priorityLevelConfiguration") or {}).get("name", "")
     method = (spec.get("distinguisherMethod") or {}).get("type", NONE)
     return [item["metadata"]["name"], level, spec.get("matchingPrecedence", 0), method, clock.age(item), dangling]
+
+
+def precedence(item: Manifest) -> tuple[int, str]:
+    """Return by what the rows of FlowSchemas are sorted: those that match first come first."""
+    return (item.get("spec") or {}).get("matchingPrecedence", 0), item["metadata"]["name"]
 
 
 def priority_level(item: Manifest, clock: AgeClock) -> Cells:
