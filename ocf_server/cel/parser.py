@@ -4,7 +4,7 @@ The grammar is in `cel.lark`. Each node of the syntax tree has its position in t
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -37,8 +37,12 @@ _MAX_DEPTH: Final = 250
 """Maximum depth of nested expressions; the limit of a real API server."""
 
 
+@lru_cache(maxsize=1024)
 def parse(text: str) -> Node:
     """Parse an expression.
+
+    That takes most of the time to compile it, and each cluster of a run of tests compiles the same ones: the trees of
+    the last ones are kept.
 
     Raises:
         RuleSyntaxError: If it does not follow the grammar.

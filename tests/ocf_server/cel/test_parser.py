@@ -426,3 +426,8 @@ def test_space_at_start_and_end_has_no_effect(text: str) -> None:
             return re.sub(r"\d+", "", str(error))
 
     assert read(f"\n {text}\n") == read(text)
+
+
+def test_an_expression_is_parsed_once() -> None:
+    """A tree is immutable, so that rules of several definitions can share it."""
+    assert parse("self.size > oldSelf.size") is parse("self.size > oldSelf.size")
