@@ -21,6 +21,7 @@ from ocf.simulation.scenario.scaled_objects import SCALED_OBJECT_KIND, parts_of_
 
 if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
+    from ocf.cluster import Cluster
     from ocf.objects import Manifest
 
 __all__ = ["print_scenario"]
@@ -48,6 +49,9 @@ def print_scenario(
         hpa, target = asyncio.run(_of_cluster(name, namespace, kubeconfig, context))
     else:
         raise ConfigError("--init needs the manifest of an HPA, or --name of one in a cluster")
+    if hpa.get("kind") == SCALED_OBJECT_KIND:
+        for note in parts_of_scaled_object(hpa).notes:
+            echo(f"note: {note}", err=True)
     click.echo(initial_scenario(hpa, target), nl=False)
 
 
@@ -88,8 +92,6 @@ def _check(document: Document, hpa: Manifest) -> None:
             parts = parts_of_scaled_object(hpa)
         except ManifestError as error:
             raise InputError(_problem(document, each.path, each.detail) for each in error.problems) from None
-        for note in parts.notes:
-            echo(f"note: {note}", err=True)
         hpa, prefix = parts.hpa, "of the HPA that KEDA makes of it: "
     _, problems = checked_hpa(hpa, FeatureGates())
     if problems:
@@ -123,8 +125,20 @@ async def _of_cluster(
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
         hpa = await cluster.get(ObjectKey(_API_VERSION, _KIND, name, where))
         wanted = hpa["spec"]["scaleTargetRef"]
-        try:
-            key = ObjectKey(wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
-            return hpa, await cluster.get(key)
-        except (NotFoundError, ForbiddenError):
-            return hpa, None
+        target = await _found(cluster, wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
+        for owner in get_field(hpa, ("metadata", "ownerReferences")) or ():
+            if owner["kind"] == SCALED_OBJECT_KIND:
+                made_of = await _found(cluster, owner["apiVersion"], owner["kind"], owner["name"], where)
+                if made_of is not None:
+                    return made_of, target
+                key = f"{owner['kind']} {where}/{owner['name']}"
+                echo(f"note: {key} cannot be read: scaling from and to zero is missing in the scenario", err=True)
+        return hpa, target
+
+
+async def _found(cluster: Cluster, api_version: str, kind: str, name: str, namespace: str) -> Manifest | None:
+    """Read an object; None if there is none, or reading it is not allowed."""
+    try:
+        return await cluster.get(ObjectKey(api_version, kind, name, namespace))
+    except (NotFoundError, ForbiddenError):
+        return None

@@ -66,6 +66,48 @@ def hpa(name: str, namespace: str) -> Manifest:
     }
 
 
+SCALED_OBJECTS: Final[Manifest] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "scaledobjects.keda.sh"},
+    "spec": {
+        "group": "keda.sh",
+        "scope": "Namespaced",
+        "names": {"kind": "ScaledObject", "plural": "scaledobjects"},
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                },
+            }
+        ],
+    },
+}
+SCALED_OBJECT: Final[Manifest] = {
+    "apiVersion": "keda.sh/v1alpha1",
+    "kind": "ScaledObject",
+    "metadata": {"name": "worker", "namespace": "shop"},
+    "spec": {
+        "scaleTargetRef": {"name": "web"},
+        "maxReplicaCount": 7,
+        "cooldownPeriod": 60,
+        "triggers": [{"type": "kafka", "metadata": {"topic": "orders"}}, {"type": "mysql", "metadata": {}}],
+    },
+}
+
+
+def owned(name: str, owner: Manifest) -> Manifest:
+    """Return an HPA that KEDA has made."""
+    made = hpa(name, "shop")
+    made["spec"]["scaleTargetRef"]["name"] = "web"
+    uid, reference = owner["metadata"]["uid"], {"kind": "ScaledObject", "name": "worker", "controller": True}
+    made["metadata"]["ownerReferences"] = [{**reference, "apiVersion": owner["apiVersion"], "uid": uid}]
+    return made
+
+
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Serve a cluster over HTTP in a thread, and return its kubeconfig."""
@@ -75,6 +117,11 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         cluster = EmbeddedCluster(namespaces=["shop"])
         for each in objects("shop"):
             await cluster.create(each, field_manager="test")
+        await cluster.create(SCALED_OBJECTS, field_manager="test")
+        owner = await cluster.create(SCALED_OBJECT, field_manager="test")
+        await cluster.create(owned("keda-hpa-worker", owner), field_manager="test")
+        # The API server does not know this version, so nothing is known of the owner either.
+        await cluster.create(owned("keda-hpa-lost", {**owner, "apiVersion": "keda.sh/v2"}), field_manager="test")
         async with serving(cluster) as server:
             config = server.kubeconfig()
             config["contexts"][0]["context"]["namespace"] = "shop"
@@ -125,6 +172,28 @@ def test_the_requests_of_a_target_that_does_not_exist_are_assumptions(kubeconfig
     assert answer.exit_code == 0, answer.output
     assert "# Requests of one pod, an assumption: those of the target are not known." in answer.stdout
     parse_scenario(answer.stdout)
+
+
+def test_the_scenario_of_an_hpa_that_keda_has_made_is_that_of_its_scaled_object(embedded: Path) -> None:
+    answer = init(embedded, "--name", "keda-hpa-worker")
+
+    assert answer.exit_code == 0, answer.output
+    assert answer.stderr.startswith("note: workload.signals.s1-mysql: ")
+    scenario = parse_scenario(answer.stdout)
+    assert scenario.activator is not None
+    assert scenario.activator.cooldown_period.total_seconds() == 60
+    assert set(scenario.workload.signals) == {"s0-kafka-orders", "s1-mysql"}
+    assert scenario.workload.replicas == 3
+
+
+def test_a_scaled_object_that_cannot_be_read_is_named(embedded: Path) -> None:
+    answer = init(embedded, "--name", "keda-hpa-lost")
+
+    assert answer.exit_code == 0, answer.output
+    assert answer.stderr == (
+        "note: ScaledObject shop/worker cannot be read: scaling from and to zero is missing in the scenario\n"
+    )
+    assert parse_scenario(answer.stdout).activator is None
 
 
 def test_an_hpa_that_does_not_exist_is_an_error(kubeconfig: Path) -> None:

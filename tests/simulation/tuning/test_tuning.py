@@ -215,6 +215,22 @@ nodeGroups:
 """
 
 
+def test_the_cooldown_and_the_threshold_of_an_activator_are_searched() -> None:
+    """By hand: two peaks are six minutes apart, so that a cooldown of ten minutes has pods for the second one."""
+    metric = "{type: External, external: {metric: {name: jobs}, target: {type: AverageValue, averageValue: 5}}}"
+    text = SCENARIO.replace("minReplicas: 2", "minReplicas: 1").replace(
+        "cpu: 100m}", "cpu: 100m}, signals: {jobs: {source: queue}}"
+    )
+    begin = text.index("    - type: Resource")
+    text = f"{text[:begin]}    - {metric}\n{text[text.index('workload:') :]}activator: {{}}\n"
+    peaks = "[{type: Spike, at: 2m, peak: 20, hold: 1m}, {type: Spike, at: 8m, peak: 20, hold: 1m}]"
+    settings = ("activator.cooldownPeriod=1m|10m", "activator.activationThresholds.jobs=0|10000")
+    found = tune(problem(*settings, traces=(trace(peaks, text=text),)), target("overload_time"), Method(holdout=0))
+    assert found.winner.values == {"activator.cooldownPeriod": "10m", "activator.activationThresholds.jobs": 0}
+    least = tune(problem(*settings, traces=(trace(peaks, text=text),)), target("pod_hours"), Method(holdout=0))
+    assert least.winner.values["activator.activationThresholds.jobs"] == 10_000
+
+
 def test_the_held_out_part_shows_a_winner_that_is_worse_there() -> None:
     """The load jumps only after the part that is searched, in which fewer pods are better."""
     late = "{type: Steps, steps: [{at: 0s, rate: 15}, {at: 16m, rate: 45}]}"
