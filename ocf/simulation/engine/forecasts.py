@@ -8,8 +8,7 @@ from typing import Final, Protocol
 from ocf.autoscaling.algorithm import Autoscaler, Metric, MetricTarget
 from ocf.simulation.engine.clock import microseconds
 from ocf.simulation.engine.load_steps import LoadSteps
-from ocf.simulation.engine.meters import PREDICTED
-from ocf.simulation.scenario.prediction import HoltWinters, Prediction
+from ocf.simulation.scenario.prediction import PREDICTED, HoltWinters, Prediction
 from ocf.simulation.scenario.workload import Workload
 
 __all__ = ["Forecast", "Forecaster", "forecaster_of", "with_prediction"]

@@ -10,12 +10,11 @@ from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.scheduled import Scheduled
 from ocf.simulation.measures.instant_latency import LatencyModel
+from ocf.simulation.scenario.prediction import PREDICTED
 from ocf.simulation.scenario.workload import Signal, SignalSource, Workload
 
-__all__ = ["PREDICTED", "Meter", "Timed", "amount", "container_of", "meters_of"]
+__all__ = ["Meter", "Timed", "amount", "container_of", "meters_of"]
 
-PREDICTED: Final = "predicted-load"
-"""Name of the metric of type External that has the predicted load."""
 _MILLI: Final = 1_000
 _NANO_PER_MILLI: Final = 10**6
 

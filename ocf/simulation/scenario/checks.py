@@ -13,6 +13,7 @@ from ocf.objects.model_errors import nearest
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
 from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupSettings
 from ocf.simulation.scenario.node_values import misfit
+from ocf.simulation.scenario.prediction import PREDICTED
 from ocf.simulation.scenario.scenario import Scenario
 from ocf.simulation.scenario.workload import SignalSource
 
@@ -76,11 +77,10 @@ def activator_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[S
             else "the HPA scales to zero itself: set its minReplicas to at least 1, or remove `activator`"
         )
         yield ScenarioProblem(("activator", "idleReplicaCount"), detail)
-    triggers = {
-        each.name: scenario.workload.signals.get(each.name)
-        for each in autoscaler.metrics
-        if each.type in PODLESS_METRICS
-    }
+    names = [each.name for each in autoscaler.metrics if each.type in PODLESS_METRICS]
+    if scenario.prediction is not None:
+        names.append(PREDICTED)
+    triggers = {name: scenario.workload.signals.get(name) for name in names}
     if not triggers:
         yield ScenarioProblem(
             ("activator",),
@@ -93,7 +93,7 @@ def activator_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[S
             detail = f"the HPA has no metric of type External or Object with this name; it has {known}"
             yield ScenarioProblem(("activator", "activationThresholds", name), detail)
     sources = [each.source for each in triggers.values() if each is not None]
-    if idle == 0 and sources and set(sources) == {SignalSource.SERVED}:
+    if idle == 0 and PREDICTED not in triggers and sources and set(sources) == {SignalSource.SERVED}:
         for name in triggers:
             yield ScenarioProblem(
                 ("workload", "signals", name, "source"),
@@ -143,6 +143,9 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
             yield ScenarioProblem(("workload", "rollouts", position, "maxUnavailable"), detail)
     yield from _impossible_objectives(scenario, autoscaler)
     yield from _useless_prediction(scenario)
+    if scenario.prediction is not None and any(each.name == PREDICTED for each in autoscaler.metrics):
+        detail = f"the HPA has a metric with the name {PREDICTED}, which a prediction adds: rename that of the HPA"
+        yield ScenarioProblem(("prediction",), detail)
     if scenario.duration is not None:
         yield from _after_the_end(scenario, scenario.duration)
 

@@ -1,14 +1,18 @@
 """The prediction of a scenario: a forecast of the load as one more metric of the HPA."""
 
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from ocf.objects.durations import format_duration
 from ocf.simulation.fields import Fraction, Model, Period, PositivePeriod
 
-__all__ = ["HoltWinters", "Prediction", "SeasonalNaive"]
+__all__ = ["PREDICTED", "HoltWinters", "Prediction", "SeasonalNaive"]
+
+
+PREDICTED: Final = "predicted-load"
+"""Name of the metric of type External that has the predicted load."""
 
 
 class SeasonalNaive(Model):

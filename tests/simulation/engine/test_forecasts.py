@@ -13,7 +13,7 @@ from ocf.simulation.engine.forecasts import Forecast, Forecaster, forecaster_of
 from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.measures import with_measures
-from ocf.simulation.result import SimulationResult
+from ocf.simulation.result import ACTIVATED, SimulationResult
 from ocf.simulation.scenario.prediction import Prediction
 from tests.simulation.engine.scenarios import hpa_of, run
 from tests.simulation.engine.test_exactness import calm_loads, calm_scenarios, same, steps_of
@@ -152,6 +152,35 @@ def test_an_edited_hpa_has_the_prediction_too() -> None:
     assert any(each.time > 30 * 3600 and "predicted" in each.reason for each in found.actions)
 
 
+@pytest.mark.parametrize(
+    ("thresholds", "woken"),
+    [
+        pytest.param({}, 451, id="any predicted load"),
+        pytest.param({"predicted-load": 70}, 485, id="a threshold"),
+        pytest.param({"predicted-load": 1000}, 535, id="only the load itself"),
+    ],
+)
+def test_a_prediction_wakes_a_workload_before_its_load(thresholds: dict[str, float], woken: int) -> None:
+    """The load rises from 0 at 8:00 to 120 at 9:00, and the horizon is half an hour; times are minutes of the day."""
+    target = {"type": "AverageValue", "averageValue": "10"}
+    metric = {"type": "External", "external": {"metric": {"name": "arrived"}, "target": target}}
+    scenario = Scenario.model_validate(
+        {
+            "hpa": hpa_of(metric),
+            "workload": {"capacity": 10, "signals": {"arrived": {"source": "load"}}},
+            "load": {"type": "Daily", "rates": {"08:00": 0, "09:00": 120, "17:00": 120, "17:10": 0}},
+            "prediction": {"forecaster": {"type": "SeasonalNaive"}, "horizon": "30m"},
+            "activator": {"activationThresholds": {"arrived": 110, **thresholds}},
+            "duration": "48h",
+        },
+        by_alias=True,
+        by_name=False,
+    )
+    found = simulate(scenario, load_series(scenario))
+    times = [each.time / 60 - 1440 for each in found.actions if each.rule == ACTIVATED and each.time > 86_400]
+    assert times == [pytest.approx(woken, abs=1)]
+
+
 TEXT = """\
 hpa:
   apiVersion: autoscaling/v2
@@ -168,6 +197,12 @@ prediction: PREDICTION
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
+        pytest.param(
+            "{forecaster: {type: HoltWinters}}\nactivator: {activationThresholds: {predicted: 1}}",
+            "activationThresholds.predicted: the HPA has no metric of type External or Object with this name; it has"
+            " predicted-load",
+            id="a threshold of another name",
+        ),
         pytest.param("{forecaster: {type: Prophet}}", "prediction.forecaster.type: must be one of", id="another type"),
         pytest.param(
             "{forecaster: {type: SeasonalNaive, season: 90s}}",
