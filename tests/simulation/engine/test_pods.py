@@ -1,13 +1,13 @@
 """Pods of a workload: when they serve, and which of them leave first."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from ocf.simulation.engine.clock import SECOND, Clock
 from ocf.simulation.engine.pods import Pods
-from ocf.simulation.scenario.workload import Workload
+from ocf.simulation.scenario.workload import Delay, Workload
 
 MINUTE = 60 * SECOND
 
@@ -53,14 +53,14 @@ def test_the_start_time_is_before_the_pull_of_the_image() -> None:
     assert seen == [(3, "Pending", "False"), (63, "Running", "False"), (70, "Running", "True")]
 
 
-def test_a_pod_that_pulls_its_image_is_deleted_before_one_that_runs() -> None:
-    pods = pods_of(1, startup={"mean": "0s"}, image_pull={"mean": "60s"}, readiness={"mean": "60s"})
+def test_a_pod_that_pulls_its_image_is_deleted_before_a_younger_one_that_runs() -> None:
+    pods = pods_of(1, startup={"mean": "0s"}, readiness={"mean": "60s"})
+    pods.revise(Delay(mean=timedelta(minutes=1)))
     pods.scale(2, 0)
-    pods.advance(MINUTE)
-    pods.scale(3, MINUTE)
-    pods.advance(MINUTE)
-    pods.scale(2, MINUTE + SECOND)
-    assert names(pods) == {"web-0", "web-1"}
+    pods.revise(None)
+    pods.scale(3, 30 * SECOND)
+    pods.scale(2, 40 * SECOND)
+    assert names(pods) == {"web-0", "web-2"}
 
 
 def test_a_pod_is_settled_after_its_start_is_over() -> None:

@@ -135,6 +135,18 @@ def test_memory_falls_some_time_after_the_load(release_after: str, wanted: dict[
     assert {time: found[time] for time in wanted} == pytest.approx(wanted, abs=0.011)
 
 
+def test_a_pod_has_no_samples_while_it_pulls_its_image() -> None:
+    """The only pod fails at 20 s; the containers of the new one start at 62 s."""
+    workload = {"replicas": 1, "image_pull": {"mean": "40s"}, "failures": [{"at": "20s"}]}
+    result = run(scenario_of(workload=workload, duration="2m"), (0, 5))
+    found = [
+        (each.time, each.message.partition(": ")[2]) for each in result.condition_changes if each.status == "False"
+    ]
+    [(time, message)] = [each for each in found if each[1]]
+    assert time == 30
+    assert message.endswith("no metrics returned from resource metrics API")
+
+
 def test_samples_are_read_after_their_delay() -> None:
     delayed = scaled(hpa_of(), (0, 20), (60, 40), workload={"replicas": 4, **INSTANT}, metrics={"delay": "20s"})
     assert delayed[0] == (105, 8)
