@@ -107,10 +107,9 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes or an activator, more happens than the load shows; usage that is kept, and connections, follow from
-        # earlier load, too.
-        follows = not self._pipeline.is_kept and not self._pods.are_apart
-        if self._nodes is None and self._activation is None and not full and follows:
+        # With nodes or an activator, more happens than the load shows; usage that is kept follows from earlier load, too.
+        # With connections and in rollouts, pods are unsettled.
+        if self._nodes is None and self._activation is None and not full and not self._pipeline.is_kept:
             self._stretches = Stretches(
                 shared,
                 pipeline=self._pipeline,
@@ -133,7 +132,7 @@ class Run:
                 self._process_nodes(now)
             else:
                 self._process(now)
-                if self._stretches is not None and not pods.unsettled and not self._rollouts.is_active:
+                if self._stretches is not None and not pods.unsettled:
                     self._stretch(now, self._stretches)
             if len(table) >= self._report_at:
                 self._report(now)

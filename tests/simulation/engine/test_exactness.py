@@ -272,6 +272,25 @@ def test_the_samples_after_a_stretch_average_over_the_load_before_its_end(pipeli
     same(quick, run(scenario, *steps, full=True))
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param({"usage": {"cpu": {"busy": "1", "starting": "2", "starting_time": "90s"}}}, id="start"),
+        pytest.param({"usage": {"cpu": {"busy": "1", "release_after": "4m"}}}, id="usage that is kept"),
+        pytest.param({"connections": {"lifetime": "2m"}}, id="connections"),
+        pytest.param({"rollouts": [{"at": "403s"}, {"at": "25m", "max_surge": 0}]}, id="rollouts"),
+        pytest.param({"image_pull": {"mean": "20s", "spread": "9s"}}, id="pull of the image"),
+    ],
+)
+def test_what_pods_do_besides_their_load_is_the_same_in_a_stretch(part: dict[str, Any]) -> None:
+    """The load changes by little, and rises for ten minutes."""
+    steps = [(5.0 * step, (20.0 if step < 100 or step > 220 else 55.0) + step % 7) for step in range(400)]
+    scenario = scenario_of(workload={"startup": {"mean": "3s"}, **part}, duration="33m")
+    quick = run(scenario, *steps)
+    assert len(quick.actions) > 2
+    same(quick, run(scenario, *steps, full=True))
+
+
 def test_a_sample_of_the_start_is_that_of_the_pods_before_the_first_sync() -> None:
     scenario = scenario_of(hpa_of(maxReplicas=5), metrics={"scrape_period": "60s"}, workload={"replicas": 10})
     steps = [(15.0 * step, 5.0 + step % 3) for step in range(40)]
