@@ -278,7 +278,7 @@ class Pipeline:
         queue, pods = self.queue, self.pods
         if meter.latency is not None:
             # All pods have the same latency, which is that of the load units that they share.
-            return meter.latency.at(rate=self._rate, capacity=pods.capacity, waiting=queue.length)
+            return meter.latency.at(rate=self._rate, capacity=queue.capacity, waiting=queue.length)
         if not meter.per_pod:
             return queue.length
         if load is not None:
