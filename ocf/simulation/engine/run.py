@@ -107,7 +107,7 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes or an activator, more happens than the load shows; usage that is kept follows from earlier load, too.
+        # With nodes or an activator, more happens than the load shows; usage that is kept follows from earlier load.
         # With connections and in rollouts, pods are unsettled.
         if self._nodes is None and self._activation is None and not full and not self._pipeline.is_kept:
             self._stretches = Stretches(

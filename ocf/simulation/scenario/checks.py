@@ -15,7 +15,7 @@ from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupS
 from ocf.simulation.scenario.node_values import misfit
 from ocf.simulation.scenario.prediction import PREDICTED
 from ocf.simulation.scenario.scenario import Scenario
-from ocf.simulation.scenario.workload import SignalSource
+from ocf.simulation.scenario.workload import SignalSource, Workload
 
 __all__ = [
     "ScenarioProblem",
@@ -123,24 +123,7 @@ def _missing_request(scenario: Scenario, metric: Metric, subject: str) -> Iterat
 
 def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
     """Yield what contradicts itself."""
-    for name, signal in scenario.workload.signals.items():
-        if signal.percentile is not None and signal.source is not SignalSource.LATENCY:
-            detail = f"needs the source latency, which has percentiles, and not {signal.source.value}"
-            yield ScenarioProblem(("workload", "signals", name, "percentile"), detail)
-        if (signal.schedule is None) == (signal.source is SignalSource.SCHEDULE):
-            detail = "required value with the source schedule, and only with it"
-            yield ScenarioProblem(("workload", "signals", name, "schedule"), detail)
-    for name, usage in scenario.workload.usage.items():
-        if usage.busy < usage.idle:
-            detail = f"must be at least the usage without load, {usage.idle}m, got {usage.busy}m"
-            yield ScenarioProblem(("workload", "usage", name, "busy"), detail)
-        if usage.starting is None and usage.starting_time is not None:
-            detail = "required value: there is a `startingTime`; add what a pod uses while it starts, such as `2`"
-            yield ScenarioProblem(("workload", "usage", name, "starting"), detail)
-    for position, rollout in enumerate(scenario.workload.rollouts):
-        if {rollout.max_surge, rollout.max_unavailable} <= {0, "0%"}:
-            detail = f"must not be {rollout.max_unavailable} as well as maxSurge: nothing would be replaced"
-            yield ScenarioProblem(("workload", "rollouts", position, "maxUnavailable"), detail)
+    yield from _of_workload(scenario.workload)
     yield from _impossible_objectives(scenario, autoscaler)
     yield from _useless_prediction(scenario)
     if scenario.prediction is not None and any(each.name == PREDICTED for each in autoscaler.metrics):
@@ -148,6 +131,27 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
         yield ScenarioProblem(("prediction",), detail)
     if scenario.duration is not None:
         yield from _after_the_end(scenario, scenario.duration)
+
+
+def _of_workload(workload: Workload) -> Iterator[ScenarioProblem]:
+    for name, signal in workload.signals.items():
+        if signal.percentile is not None and signal.source is not SignalSource.LATENCY:
+            detail = f"needs the source latency, which has percentiles, and not {signal.source.value}"
+            yield ScenarioProblem(("workload", "signals", name, "percentile"), detail)
+        if (signal.schedule is None) == (signal.source is SignalSource.SCHEDULE):
+            detail = "required value with the source schedule, and only with it"
+            yield ScenarioProblem(("workload", "signals", name, "schedule"), detail)
+    for name, usage in workload.usage.items():
+        if usage.busy < usage.idle:
+            detail = f"must be at least the usage without load, {usage.idle}m, got {usage.busy}m"
+            yield ScenarioProblem(("workload", "usage", name, "busy"), detail)
+        if usage.starting is None and usage.starting_time is not None:
+            detail = "required value: there is a `startingTime`; add what a pod uses while it starts, such as `2`"
+            yield ScenarioProblem(("workload", "usage", name, "starting"), detail)
+    for position, rollout in enumerate(workload.rollouts):
+        if {rollout.max_surge, rollout.max_unavailable} <= {0, "0%"}:
+            detail = f"must not be {rollout.max_unavailable} as well as maxSurge: nothing would be replaced"
+            yield ScenarioProblem(("workload", "rollouts", position, "maxUnavailable"), detail)
 
 
 def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
