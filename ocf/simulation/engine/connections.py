@@ -25,7 +25,7 @@ class ConnectionQueues(FluidQueue):
     Args:
         limit: The load units that can wait in all of them; None for no limit.
         lifetime: The mean lifetime of a connection, in microseconds.
-        pods: The pods.
+        pods: Those that may get load; which of them are ready is seen at each change.
 
     Attributes:
         loads: The loads of the ready pods by name.
