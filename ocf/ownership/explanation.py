@@ -87,8 +87,9 @@ class _Explainer:
     def explanation(self) -> OwnerExplanation:
         candidates = sorted(self._candidates(self.owner, 0), key=lambda one: one[:3])
         root = self._root(candidates)
-        cause = tuple(self._cause(candidates, root))
-        return OwnerExplanation(root, cause, tuple(self._remarks(cause)), tuple(self.index.snapshot.unread))
+        cause = tuple(CauseStep(values.flat(each.text), each.key) for each in self._cause(candidates, root))
+        remarks = tuple(map(values.flat, self._remarks(cause)))
+        return OwnerExplanation(root, cause, remarks, tuple(self.index.snapshot.unread))
 
     def _report(self, live: Manifest) -> Report:
         key = ObjectKey.of(live)
@@ -134,7 +135,7 @@ class _Explainer:
             state = State.READY if is_ready and condition is not None else max(state, State.PROGRESSING, key=_trouble)
             text = " ".join(self._condition_texts(condition)) if condition is not None else ""
             since = values.time_of(condition or {}, "lastTransitionTime")
-            yield TreeNode(f"component {name}", state, None, since, text, children=nodes)
+            yield TreeNode(values.one_line(f"component {name}"), state, None, since, text, children=nodes)
 
     def _condition_of(self, component: str, among: int) -> Manifest | None:
         """Return the condition of a component: the one with its name, or the only one."""
@@ -145,8 +146,8 @@ class _Explainer:
 
     @staticmethod
     def _condition_texts(condition: Manifest) -> Iterator[str]:
-        yield f"{condition['type']}={values.text(condition, 'status')}"
-        yield f"({values.text(condition, 'reason')})"
+        yield values.one_line(f"{condition['type']}={values.text(condition, 'status')}")
+        yield values.one_line(f"({values.text(condition, 'reason')})")
         if condition.get("status") != "True":
             yield values.one_line(values.text(condition, "message"))
 
@@ -161,7 +162,7 @@ class _Explainer:
             state,
             ObjectKey.of(live),
             own[0].since if own else ready_since(live),
-            own[0].clause("", self.index.now).strip() if own else "",
+            own[0].clause("", self.index.now) if own else "",
             tuple(dict.fromkeys(other_writers(live, uid))) if component_of(live, uid) else (),
             self._warnings(live),
             (*(self._node(child) for child in self.relations.children(live)), *gone),
@@ -173,12 +174,16 @@ class _Explainer:
         is_claim = values.group_kind(live) == ("", "PersistentVolumeClaim")
         name = values.text(live, "spec", "storageClassName") if is_claim else ""
         if name and self.index.is_missing("storage.k8s.io", "StorageClass", "", name):
-            yield TreeNode(f"StorageClass {name}", State.GONE, ObjectKey("storage.k8s.io/v1", "StorageClass", name))
+            yield TreeNode(
+                values.one_line(f"StorageClass {name}"),
+                State.GONE,
+                ObjectKey("storage.k8s.io/v1", "StorageClass", name),
+            )
         for volume in values.members(live, "spec", "volumes"):
             claim = values.text(volume, "persistentVolumeClaim", "claimName")
             if claim and self.index.is_missing("", "PersistentVolumeClaim", namespace, claim):
                 key = ObjectKey("v1", "PersistentVolumeClaim", claim, namespace)
-                yield TreeNode(f"PersistentVolumeClaim {claim}", State.GONE, key)
+                yield TreeNode(values.one_line(f"PersistentVolumeClaim {claim}"), State.GONE, key)
 
     def _name(self, live: Manifest) -> str:
         key = ObjectKey.of(live)

@@ -71,7 +71,7 @@ class Finding:
     def clause(self, subject: str, now: datetime) -> str:
         """Return the fact as a clause, with its subject and its duration."""
         duration = f" for {values.age(self.since, now)}" if self.since is not None else ""
-        return f"{subject} {self.what}{duration}{f': {self.why}' if self.why else ''}"
+        return values.flat(f"{subject} {self.what}{duration}{f': {self.why}' if self.why else ''}")
 
 
 _SPECIFIC: Final = re.compile(

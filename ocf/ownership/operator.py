@@ -59,7 +59,7 @@ def deletion(owner: Manifest) -> Iterator[CauseStep]:
     for name in finalizers if isinstance(finalizers, list) else ():
         holder = _holder(owner, str(name))
         by = f", which {holder} has set," if holder else ""
-        why = _OF_COLLECTOR.get(name, said)
+        why = _OF_COLLECTOR.get(str(name), said)
         text = f"the finalizer {values.one_line(str(name))}{by} has not been removed"
         yield CauseStep(f"{text}: {why}" if why else text, key)
 
@@ -83,7 +83,7 @@ def pause(owner: Manifest) -> Pause | None:
     )
     for name, value in values.mapping(owner, "metadata", "annotations").items():
         is_ours = name.endswith(f".{PREFIX}/paused") and value == "true"
-        if is_ours or (name in _PAUSES and _PAUSES[name] in {None, value}):
+        if is_ours or (name in _PAUSES and _PAUSES[name] in (None, value)):
             return Pause(f'the annotation {values.one_line(name)}: "{values.one_line(str(value))}"', since)
     for name, word in _PAUSE_FIELDS.items():
         if values.field(owner, "spec", name) is True:

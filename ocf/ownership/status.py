@@ -71,6 +71,7 @@ _GOOD_PHASES: Final = frozenset(
 _BAD_PHASES: Final = frozenset(
     ["down", "error", "failed", "failing", "failure", "invalid", "lost", "degraded", "red", "unhealthy"]
 )
+_STATUSES: Final = frozenset({"True", "False", "Unknown"})
 _PHASES: Final = ("phase", "state", "health", "status")
 _FAILURE: Final = re.compile(
     r"error|fail|denied|forbidden|invalid|cannot|not found|conflict|exceed|refused|timed? ?out|stalled|crash|unable",
@@ -127,7 +128,7 @@ def _by_conditions(live: Manifest) -> Report:
 
 def bad_conditions(live: Manifest) -> Iterator[Manifest]:
     """Yield the conditions that say that an object is not ready: the failing ones first."""
-    found = [one for one in values.conditions(live) if one.get("status") in {"True", "False", "Unknown"}]
+    found = [one for one in values.conditions(live) if values.text(one, "status") in _STATUSES]
     yield from (one for one in found if one["type"] in _BAD and one["status"] == "True")
     not_good = [one for one in found if _is_good(one["type"]) and one["status"] != "True"]
     under_way = [one for one in found if one["type"] == "Reconciling" and one["status"] == "True"]

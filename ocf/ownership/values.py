@@ -18,6 +18,7 @@ __all__ = [
     "count",
     "created",
     "field",
+    "flat",
     "generation",
     "group_kind",
     "instant",
@@ -106,9 +107,14 @@ def condition(live: Manifest, *types: str) -> Manifest | None:
     return next((found[name] for name in types if name in found), None)
 
 
+def flat(value: str) -> str:
+    """Return a text on one line."""
+    return " ".join(value.split())
+
+
 def one_line(value: str) -> str:
     """Return a text of others on one line, without the end of a very long one."""
-    line = " ".join(value.split())
+    line = flat(value)
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
