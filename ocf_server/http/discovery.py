@@ -69,14 +69,14 @@ def _resources(kind: ServedResource) -> Iterator[Json]:
         main["storageVersionHash"] = kind.version_hash or _version_hash(kind)
     yield main
     for part in kind.subresources:
-        entry: Json = {
+        yield {
             "name": f"{kind.plural}/{part.name}",
             "singularName": "",
             "namespaced": kind.namespaced,
+            **_foreign(part),
             "kind": part.kind or kind.kind,
             "verbs": list(part.verbs),
         }
-        yield {**entry, **_foreign(part)}
 
 
 def _foreign(part: SubresourceInfo) -> Json:

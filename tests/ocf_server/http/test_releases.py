@@ -72,3 +72,10 @@ async def test_schemas_have_the_fields_of_the_release(version: str, *, has_it: b
     for schema in (newer, older):
         assert ("resources" in schema["properties"]) is has_it
         assert "hostNetwork" in schema["properties"]
+
+
+async def test_discovery_has_the_fields_of_a_subresource_in_the_order_of_the_real_server() -> None:
+    async with client("") as session:
+        resources = (await read(session, "/apis/apps/v1"))["resources"]
+    scale = next(resource for resource in resources if resource["name"] == "deployments/scale")
+    assert list(scale) == ["name", "singularName", "namespaced", "group", "version", "kind", "verbs"]
