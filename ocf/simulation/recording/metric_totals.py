@@ -40,10 +40,8 @@ def autoscaler_of(state: State) -> Autoscaler | None:
 def metric_failure(metric: Metric, error: ApiError) -> Manifest:
     """Return the object that stands for a metric in a recording while it cannot be read.
 
-    Args:
-        metric: The metric.
-        error: Its code and reason are recorded. Its message is not: an adapter may quote the address of its source,
-            with credentials, and recordings are given to others.
+    Its code and reason are recorded. Its message is not: an adapter may quote the address of its source, with
+    credentials, and recordings are given to others.
     """
     answered = f"the metrics API answered with HTTP {error.code} {error.reason}".rstrip()
     message = answered if error.code else "the metrics API did not answer"
