@@ -329,17 +329,18 @@ class CachedCluster:
         if informer is None or not (informer.synced or await informer.ready() or informer.reads_single):
             require_served(informer)
             return await self._reader(key.api_version, key.kind).get(key)
+        selective, found = None, None
         if isinstance(informer, SelectiveInformer):
             selective, informer = informer, await informer.find(name)
-            if informer is None:
-                return await selective.found_by(name, self._reader(key.api_version, key.kind).get(key))
-        if informer.store.is_stale(name) or informer.store.lacks_content(name):
-            found: Manifest | None = await informer.read(name)
-        else:
-            entry = informer.store.get(name)
-            found = unpack(entry) if entry is not None else None
+        if informer is not None and (informer.store.is_stale(name) or informer.store.lacks_content(name)):
+            found = await informer.read(name)
+        elif informer is not None and (entry := informer.store.get(name)) is not None:
+            found = unpack(entry)
+        if found is None and selective is not None and selective.may_hide(informer):
+            return await selective.found_by(name, self._reader(key.api_version, key.kind).get(key))
         if found is None:
-            informer.store.ask_for(name)
+            if informer is not None:
+                informer.store.ask_for(name)
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
         return found
 

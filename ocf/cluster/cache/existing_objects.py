@@ -42,7 +42,13 @@ async def existing_objects(
             return True
 
     if len(ordered) <= _MOST_READS:
-        answers = await asyncio.gather(*map(exists, ordered))
+        reads = [asyncio.ensure_future(exists(name)) for name in ordered]
+        try:
+            answers = await asyncio.gather(*reads)
+        finally:
+            for read in reads:
+                read.cancel()
+            await asyncio.gather(*reads, return_exceptions=True)
         return {name for name, is_there in zip(ordered, answers, strict=True) if is_there}
     found: set[NamespacedName] = set()
     for home in homes:

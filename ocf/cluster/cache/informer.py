@@ -255,7 +255,8 @@ class Informer:
                 found[name] = unpack(entry)
             if number % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-        return ObjectList(tuple(found[name] for name in sorted(found)), version)
+        # One that has ended meanwhile has forgotten the objects.
+        return None if self._ended else ObjectList(tuple(found[name] for name in sorted(found)), version)
 
     def subscribe(self, namespace: str, on_served: OnServed | None = None) -> Subscription:
         """Add a subscription; the caller removes it with `unsubscribe`.

@@ -67,8 +67,10 @@ class Informers:
         informers = tuple(self)
         self._by_scope.clear()
         self._scopes.clear()
+        await asyncio.gather(*(informer.close() for informer in informers))
+        while self._ending:
+            await asyncio.gather(*self._ending)
         self._of_kind.clear()
-        await asyncio.gather(*(informer.close() for informer in informers), *self._ending)
 
     def states_of(self, api_version: str, kind: str) -> tuple[InformerState, ...]:
         """Return the state of each informer of a kind."""
@@ -146,9 +148,9 @@ class Informers:
         informer = self._by_scope.pop(scope, None)
         if informer is not None:
             self._scopes[scope[:2]].remove(scope)
-            of_kind = self._of_kind[split_api_version(scope.api_version)[0], scope.kind]
+            # Those of single objects may end by themselves until then.
             for one in informer.all if isinstance(informer, SelectiveInformer) else [informer]:
-                of_kind.remove(one)
+                self.end(one)
             self._close_later(informer)
 
     def _close_later(self, informer: Informer | SelectiveInformer) -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ocf.cluster.cache.existing_objects import existing_objects
 from ocf.cluster.cache.informer_state import InformerState
@@ -32,11 +32,12 @@ from ocf.objects.resource_versions import is_older
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.cache.informer import Informer
+    from ocf.cluster.cache.informers import Informers
     from ocf.cluster.cache.list_filter import ListFilter
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.objects import Manifest
 
-__all__ = ["BEYOND", "MOST_SINGLE", "InformerMaker", "SelectiveInformer"]
+__all__ = ["BEYOND", "MOST_SINGLE", "SelectiveInformer"]
 
 # Measured with Secrets of 4 KB over HTTP: a watch of one takes 31 KiB and 2 ms of CPU to open, so 50 cost as much CPU
 # as a list of 1 000 (0.11 s), and a fifth of its memory (1.6 MiB; the list 8.9, of which only metadata is kept).
@@ -48,19 +49,6 @@ _UNLISTED: Final = f"the right to list all is missing, and {MOST_SINGLE} such ob
 # Names that were looked for in vain are only a reason to watch the next time; those of objects that may only be
 # unselected are looked up when there are so many.
 _MOST_NAMES: Final = 1_000
-
-
-class InformerMaker(Protocol):
-    """Makes the informers of a kind, and ends them."""
-
-    def make(self, scope: WatchScope, selection: Selection | None) -> Informer:
-        """Make an informer; None selects all."""
-
-    def end(self, informer: Informer) -> None:
-        """Stop an informer."""
-
-    def keeps(self, informer: SelectiveInformer) -> bool:
-        """Return whether those of a kind may have more informers; not once they are being closed."""
 
 
 class SelectiveInformer:
@@ -76,7 +64,7 @@ class SelectiveInformer:
         self,
         scope: WatchScope,
         selection: Selection,
-        maker: InformerMaker,
+        maker: Informers,
         is_own: Callable[[CacheEntry], bool] | None = None,
     ) -> None:
         self.scope: Final = scope
@@ -95,6 +83,8 @@ class SelectiveInformer:
         self._looking: Final = asyncio.Lock()
         """Held while it is found out which of these exist."""
         self._task: asyncio.Task[None] | None = None
+        self._departures = 0
+        """Number of objects that the watch of the selection has shown as deleted so far."""
         self._needs_all = False
         """Whether the list of all was needed since the last call of `release`."""
         self._gave_up = False
@@ -221,6 +211,10 @@ class SelectiveInformer:
         # One that has ended meanwhile has forgotten the object.
         return single if single.synced else None
 
+    def may_hide(self, informer: Informer | None) -> bool:
+        """Return whether what an informer does not find may exist: it is not selected, or nothing holds it."""
+        return informer is None or (informer in self._bases and not self.selection.by_name)
+
     async def found_by(self, name: NamespacedName, sent: Awaitable[Manifest]) -> Manifest:
         """Wait for the answer to a read that went to the API server; what it finds is watched alone from now on."""
         try:
@@ -260,6 +254,7 @@ class SelectiveInformer:
         bases = self._covering(options.namespace)
         if not bases:
             return None
+        departures = self._departures
         await self._look_for_left(options.namespace)
         if any(options.namespace in ("", home) for home, _ in self._beyond):
             return await self._listed_with_others(options, cluster)
@@ -278,6 +273,9 @@ class SelectiveInformer:
             # A watch from the oldest one misses nothing.
             version = page.resource_version if not version or is_older(page.resource_version, version) else version
             found |= {namespaced_name(one): one for one in page.items}
+        # What has left the selection during these reads is in none of them, and may exist; what has ended is empty.
+        if departures != self._departures or any(each.ended for each in (*inside, *bases)):
+            return None
         return ObjectList(tuple(found[name] for name in sorted(found)), version)
 
     async def whole(self) -> Informer | None:
@@ -336,6 +334,7 @@ class SelectiveInformer:
                 self._end(name)
             elif not self.selection.by_name:
                 self._left.add(name)
+                self._departures += 1
                 if len(self._left) >= _MOST_NAMES and (self._task is None or self._task.done()):
                     self._task = asyncio.create_task(self._forget_deleted(), name=f"cache of {self.scope}: deletions")
         for subscription in self._subscriptions:
@@ -457,7 +456,7 @@ class SelectiveInformer:
         single = {name: self._made(name[0], one_object(name[1])) for name in sorted(names)}
         try:
             ready = await asyncio.gather(*(each.ready() for each in single.values()))
-            if all(ready) and not self._needs_all and self._maker.keeps(self):
+            if all(ready) and not self._needs_all and self._read <= single.keys() and self._maker.keeps(self):
                 self._bases.remove(base)
                 self._read |= single.keys()
                 self._single, single = self._single | single, {}
