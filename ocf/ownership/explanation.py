@@ -103,9 +103,10 @@ class _Explainer:
         found = self._report(self.owner)
         children = tuple(self._components())
         state, best = found.state, candidates[0] if candidates else None
-        if state is State.READY and not values.mapping(self.owner, "status"):
-            # An owner without a status of its own is as ready as what belongs to it.
-            state = State.PROGRESSING if best is not None else State.READY if children else State.UNKNOWN
+        if state is State.UNKNOWN or (state is State.READY and not values.mapping(self.owner, "status")):
+            # An owner whose own status does not say it is as ready as what belongs to it.
+            are_ready = any(one.state is State.READY for one in children)
+            state = State.PROGRESSING if best is not None else State.READY if are_ready else State.UNKNOWN
         if state is State.PROGRESSING and best is not None and best.rank < Rank.SUSPENDED:
             state = State.FAILING
         return TreeNode(
@@ -162,7 +163,7 @@ class _Explainer:
             state,
             ObjectKey.of(live),
             own[0].since if own else ready_since(live),
-            own[0].clause("", self.index.now) if own else "",
+            own[0].clause("", self.index.now) if own else found.text if state is State.UNKNOWN else "",
             tuple(dict.fromkeys(other_writers(live, uid))) if component_of(live, uid) else (),
             self._warnings(live),
             (*(self._node(child) for child in self.relations.children(live)), *gone),
@@ -282,9 +283,13 @@ class _Explainer:
 
     def _all_well(self, subject: str, root: TreeNode) -> str:
         since = f" for {values.age(root.since, self.index.now)}" if root.since is not None else ""
-        if root.state is State.UNKNOWN:
+        own, size = self._report(self.owner), values.plural_count(root.size, "object")
+        if root.state is State.UNKNOWN and own.state is State.READY and not root.children:
             return f"{subject} has no status and no objects{since}: no operator has reported anything"
-        return f"{subject} is ready{since}, with {values.plural_count(root.size, 'object')}"
+        if root.state is State.UNKNOWN:
+            why = own.text or "it has no status, and those of its objects do not say whether they are ready"
+            return f"{subject} is in an unknown state{since}: {why}"
+        return f"{subject} is ready{since}, with {size}{f'; {own.text}' if own.state is State.UNKNOWN else ''}"
 
     def _remarks(self, cause: tuple[CauseStep, ...]) -> Iterator[str]:
         paused = operator.pause(self.owner)

@@ -110,9 +110,8 @@ def findings(live: Manifest, report: Report, index: SnapshotIndex) -> list[Findi
         found = [*_deletion(live, index), *_of_kind(live, report, index)]
     except (OcfError, AttributeError, TypeError, ValueError):
         found = []
-    if report.state is not State.READY and not found:
-        what = "is not ready" if report.state is not State.UNKNOWN else "is in an unknown state"
-        found = [Finding(Rank.COUNTED, what, report.text, ready_since(live))]
+    if report.state not in {State.READY, State.UNKNOWN} and not found:
+        found = [Finding(Rank.COUNTED, "is not ready", report.text, ready_since(live))]
     return sorted(found, key=lambda one: one.rank)
 
 
@@ -120,7 +119,7 @@ def _of_kind(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[F
     special = _SPECIAL.get(values.group_kind(live))
     if special is not None:
         yield from special(live, report, index)
-    elif report.state is not State.READY:
+    elif report.state not in {State.READY, State.UNKNOWN}:
         yield from _reported(live, report)
         yield from _warning(live, index)
 

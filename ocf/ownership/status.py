@@ -41,38 +41,110 @@ _KINDS: Final = {
 }
 _READY: Final = frozenset({AliveStatus.HEALTHY, OperationalStatus.OPERATIONAL, CompletionStatus.COMPLETED})
 _FAILING: Final = frozenset({AliveStatus.FAILING, OperationalStatus.FAILING, CompletionStatus.FAILING})
-# Conditions that are True while an object is ready, the most general one first.
-_GOOD: Final = ("Ready", "Available", "Healthy", "Succeeded", "Synced", "Reconciled", "ReconcileSuccess", "Established")
+# Kinds of the API server itself: one without a rule is ready as soon as it exists, as kstatus has it.
+_BUILT_IN: Final = frozenset(
+    [
+        "admissionregistration.k8s.io",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    ]
+)
+# Conditions that are True while an object as a whole is ready, the most general one first.
+_GOOD: Final = (
+    "Ready",
+    "Available",
+    "Healthy",
+    "Succeeded",
+    "Programmed",
+    "Accepted",
+    "Admitted",
+    "QuotaReserved",
+    "Installed",
+    "Synced",
+    "Reconciled",
+    "ReconcileSuccess",
+    "Established",
+)
+_PART: Final = re.compile(r"(Ready|Available|Healthy)$")
+# Conditions that are False while an object, or a part of it, is ready.
+_NEGATIVE: Final = re.compile(r"(Not(Ready|Available|Healthy)|Un([Rr]eady|[Aa]vailable|[Hh]ealthy))$")
 # Conditions that are True while something is wrong.
-_BAD: Final = frozenset({"Stalled", "Degraded", "Failed", "Failing", "Error", "ReconcileError", "ReplicaFailure"})
+_FAULT: Final = re.compile(r"(Degraded|Failed|Failing|Failure|Stalled|Error)$|^Invalid")
+# Whether there is a newer version says nothing about the one that runs.
+_OF_UPDATES: Final = re.compile(r"(Update|Upgrade|Version)s?Available$")
 _UNDER_WAY: Final = frozenset({"Reconciling", "Progressing", "Creating", "Updating", "Upgrading"})
-_GOOD_PHASES: Final = frozenset(
+# An object with these conditions may be ready while they are not True.
+_NEUTRAL: Final = _UNDER_WAY | {"Deleting", "Evicted", "Paused", "Preempted", "Suspended", "Terminating", "Upgradeable"}
+_GOOD_WORDS: Final = frozenset(
     [
         "active",
+        "approved",
+        "atlatestknown",
         "available",
         "bound",
         "complete",
         "completed",
+        "connected",
         "deployed",
+        "enabled",
         "established",
+        "green",
+        "healthok",
         "healthy",
         "installed",
-        "online",
         "ok",
+        "online",
+        "processed",
+        "provisioned",
         "ready",
         "reconciled",
         "running",
         "succeeded",
+        "success",
+        "successful",
         "synced",
         "up",
-        "green",
+        "valid",
+        "validated",
     ]
 )
-_BAD_PHASES: Final = frozenset(
-    ["down", "error", "failed", "failing", "failure", "invalid", "lost", "degraded", "red", "unhealthy"]
+_BAD_WORDS: Final = frozenset(
+    ["degraded", "down", "failing", "faulted", "healtherr", "invalid", "lost", "red", "unhealthy"]
 )
-_STATUSES: Final = frozenset({"True", "False", "Unknown"})
-_PHASES: Final = ("phase", "state", "health", "status")
+_BAD_ENDS: Final = ("failed", "failure", "error", "errored")
+_WAITING_WORDS: Final = frozenset(
+    ["inprogress", "missing", "new", "notready", "outofsync", "pending", "queued", "submitted", "unknown", "unready"]
+)
+_FIRST_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+# Objects of these kinds end, and are not done while they run.
+_ENDS: Final = re.compile(r"^(?!Cron|Scaled|Scheduled).*(Backup|Job|Restore|Run|SparkApplication|Workflow)$")
+# Where operators write one word about an object: the last ones are those of Zalando's PostgreSQL, RayJob,
+# SparkApplication, Argo CD, Rook and Longhorn.
+_WORDS: Final = (
+    ("phase",),
+    ("state",),
+    ("health",),
+    ("status",),
+    ("PostgresClusterStatus",),
+    ("jobStatus",),
+    ("jobDeploymentStatus",),
+    ("applicationState", "state"),
+    ("health", "status"),
+    ("operationState", "phase"),
+    ("sync", "status"),
+    ("ceph", "health"),
+    ("robustness",),
+)
+_SILENT: Final = "its status does not say whether it is ready"
 _FAILURE: Final = re.compile(
     r"error|fail|denied|forbidden|invalid|cannot|not found|conflict|exceed|refused|timed? ?out|stalled|crash|unable",
     re.IGNORECASE,
@@ -92,7 +164,7 @@ def report(live: Manifest) -> Report:
     try:
         if values.field(live, "metadata", "deletionTimestamp") is not None:
             return Report(State.PROGRESSING, "it is being deleted")
-        return _of_kind(module, live) if module else _by_conditions(live)
+        return _of_kind(module, live) if module else _by_status(live)
     except (OcfError, AttributeError, TypeError, ValueError):
         return Report(State.UNKNOWN, "its status cannot be read")
 
@@ -113,64 +185,124 @@ def _of_kind(module: str, live: Manifest) -> Report:
     return Report(state, values.one_line(found.reason))
 
 
-def _by_conditions(live: Manifest) -> Report:
+def _by_status(live: Manifest) -> Report:
+    """Return the worst of what the conditions and the fields of a status say."""
     observed = observed_generation(live)
     if observed is not None and observed < values.generation(live):
         return Report(State.PROGRESSING, f"its controller has observed generation {observed} of its spec, not the last")
-    bad = next(bad_conditions(live), None)
-    if bad is not None:
-        is_failing = bad["type"] in _BAD or failure_words(bad)
-        return Report(State.FAILING if is_failing else State.PROGRESSING, _text(bad))
-    if any(one.get("status") == "True" for one in values.conditions(live) if _is_good(one["type"])):
+    found = [*_by_conditions(live), *_by_words(live), *_by_flags(live)]
+    if found:
+        return max(found, key=lambda one: one.state.trouble)
+    if any(one["type"] in _UNDER_WAY and _is(one, "true") for one in values.conditions(live)):
+        return Report(State.PROGRESSING)
+    group = values.group_kind(live)[0]
+    if not values.field(live, "status") or "." not in group or group in _BUILT_IN:
         return Report(State.READY)
-    return _by_phase(live)
+    return Report(State.UNKNOWN, _SILENT)
+
+
+def _by_conditions(live: Manifest) -> Iterator[Report]:
+    for bad in bad_conditions(live):
+        is_failing = _FAULT.search(bad["type"]) is not None or failure_words(bad)
+        yield Report(State.FAILING if is_failing else State.PROGRESSING, _text(bad))
+    counted = [one for one in values.conditions(live) if not _is_remark(one)]
+    good = [_name(one) for one in counted if _is_good(one)]
+    # That each of its parts is ready says that an object is, unless it reports something else that is not True.
+    others = [one for one in counted if not _of_readiness(_name(one)) and not _FAULT.search(one["type"])]
+    is_open = any(not _is(one, "true") and _name(one) not in _NEUTRAL for one in others)
+    if any(one in _GOOD for one in good) or (good and not is_open):
+        yield Report(State.READY)
 
 
 def bad_conditions(live: Manifest) -> Iterator[Manifest]:
     """Yield the conditions that say that an object is not ready: the failing ones first."""
-    found = [one for one in values.conditions(live) if values.text(one, "status") in _STATUSES]
-    yield from (one for one in found if one["type"] in _BAD and one["status"] == "True")
-    not_good = [one for one in found if _is_good(one["type"]) and one["status"] != "True"]
-    under_way = [one for one in found if one["type"] == "Reconciling" and one["status"] == "True"]
+    found = [one for one in values.conditions(live) if not _is_remark(one)]
+    # Argo CD lists an error as a condition without a status for as long as there is one.
+    yield from (one for one in found if _FAULT.search(one["type"]) and (_is(one, "true") or _is_listed_error(one)))
+    said = [one for one in found if one.get("status") is not None]
+    not_good = [one for one in said if _of_readiness(_name(one)) and not _is_good(one)]
     yield from sorted(not_good, key=lambda one: (not failure_words(one), one["type"] not in _GOOD))
-    yield from under_way
+    yield from (one for one in said if one["type"] == "Reconciling" and _is(one, "true"))
 
 
-def _is_good(kind: str) -> bool:
-    # Components of ocf, and many other operators, have one condition for each part: WebReady, DatabaseReady. A domain
-    # or the name of the operator may come first: shops/Reconciled.
-    name = kind.rpartition("/")[2]
-    return name in _GOOD or name.endswith(("Ready", "Available", "Healthy"))
+def _name(condition: Manifest) -> str:
+    # A domain or the name of the operator may come first: shops/Reconciled.
+    return str(condition["type"]).rpartition("/")[2]
+
+
+def _of_readiness(name: str) -> bool:
+    # Components of ocf, and many other operators, have one condition for each part: WebReady, DatabaseReady.
+    return name in _GOOD or _PART.search(name) is not None or _NEGATIVE.search(name) is not None
+
+
+def _is_good(condition: Manifest) -> bool:
+    name = _name(condition)
+    return _of_readiness(name) and _is(condition, "false" if _NEGATIVE.search(name) else "true")
+
+
+def _is(condition: Manifest, status: str) -> bool:
+    """Return whether a condition has a status; a definition without a schema lets a controller write a boolean."""
+    return str(condition.get("status")).lower() == status
+
+
+def _is_listed_error(condition: Manifest) -> bool:
+    return "status" not in condition and _name(condition).endswith("Error")
+
+
+def _is_remark(condition: Manifest) -> bool:
+    # Knative marks so what does not count; for Cluster API it is how urgent it is that the whole is not ready.
+    is_info = condition.get("severity") == "Info" and _name(condition) not in _GOOD
+    return is_info or _OF_UPDATES.search(condition["type"]) is not None
 
 
 def failure_words(condition: Manifest) -> bool:
     """Return whether a condition reports an error, and not only that something has not happened yet."""
-    return _FAILURE.search(f"{values.text(condition, 'reason')} {values.text(condition, 'message')}") is not None
+    said = " ".join(values.text(condition, name) for name in ("status", "reason", "message"))
+    return _FAILURE.search(said) is not None
 
 
-def _by_phase(live: Manifest) -> Report:
+def _by_words(live: Manifest) -> Iterator[Report]:
     status = values.mapping(live, "status")
-    for name in _PHASES:
-        phase = values.text(status, name)
-        if phase:
-            message = values.one_line(values.text(status, "message") or values.text(status, "reason"))
-            shown = f"status.{name} is {values.one_line(phase)}{f': {message}' if message else ''}"
-            if phase.lower() in _GOOD_PHASES:
-                return Report(State.READY)
-            return Report(State.FAILING if phase.lower() in _BAD_PHASES else State.PROGRESSING, shown)
-    if isinstance(ready := status.get("ready"), bool):
-        return Report(State.READY) if ready else Report(State.PROGRESSING, "status.ready is false")
-    if any(one["type"] in _UNDER_WAY and one.get("status") == "True" for one in values.conditions(live)):
-        return Report(State.PROGRESSING)
-    return Report(State.READY)
+    for path in _WORDS:
+        word = values.text(status, *path)
+        state = _of_word(word, values.group_kind(live)[1])
+        if state is not None:
+            beside = values.mapping(status, *path[:-1])
+            said = next(filter(None, (values.text(beside, one) for one in ("message", "reason", "errorMessage"))), "")
+            shown = f"status.{'.'.join(path)} is {values.one_line(word)}"
+            yield Report(state, f"{shown}: {values.one_line(said)}" if said else shown)
+
+
+def _of_word(word: str, kind: str) -> State | None:
+    """Return the state that a word means; None for one that may mean anything."""
+    plain = re.sub(r"[\s_-]", "", word).lower()
+    if plain in _GOOD_WORDS:
+        return State.PROGRESSING if plain == "running" and _ENDS.search(kind) else State.READY
+    found = _FIRST_WORD.search(word)
+    first = found[0].lower() if found is not None else ""
+    if plain in _BAD_WORDS or plain.endswith(_BAD_ENDS) or first in {*_BAD_ENDS, "invalid"}:
+        return State.FAILING
+    is_waiting = plain in _WAITING_WORDS or first in _WAITING_WORDS or (first.endswith("ing") and first != "running")
+    return State.PROGRESSING if is_waiting else None
+
+
+def _by_flags(live: Manifest) -> Iterator[Report]:
+    status = values.mapping(live, "status")
+    for name in ("ready", "readyToUse"):
+        if status.get(name) is True:
+            yield Report(State.READY)
+        elif status.get(name) is False:
+            error = values.one_line(values.text(status, "error", "message"))
+            text = f"status.{name} is false"
+            yield Report(State.FAILING, f"{text}: {error}") if error else Report(State.PROGRESSING, text)
 
 
 def _text(condition: Manifest) -> str:
     """Return what a condition says."""
-    kind, status = condition["type"], values.text(condition, "status")
+    kind, status = (values.one_line(str(condition.get(name, "reported"))) for name in ("type", "status"))
     reason, message = (values.one_line(values.text(condition, name)) for name in ("reason", "message"))
     said = message if message.startswith(reason) or not reason else f"{reason}: {message}" if message else reason
-    return f"{values.one_line(kind)} is {status}{f' ({said})' if said else ''}"
+    return f"{kind} is {status}{f' ({said})' if said else ''}"
 
 
 def observed_generation(live: Manifest) -> int | None:
@@ -184,5 +316,5 @@ def observed_generation(live: Manifest) -> int | None:
 def ready_since(live: Manifest) -> datetime | None:
     """Return since when an object is ready or not: the transition of its condition, else its creation."""
     found = values.condition(live, "Failed", *_GOOD, "Complete", "Progressing")
-    own = next((one for one in values.conditions(live) if _is_good(one["type"])), None)
+    own = next((one for one in values.conditions(live) if _of_readiness(_name(one)) and not _is_remark(one)), None)
     return values.time_of(found or own or {}, "lastTransitionTime") or values.created(live)
