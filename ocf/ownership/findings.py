@@ -199,7 +199,7 @@ def _of_problem(pod: Manifest, problem: str, index: SnapshotIndex, since: dateti
         probe = next((one for one in index.events(pod) if one.reason == "Unhealthy"), None)
         shown = _PROBE.match(probe.message) if probe is not None else None
         return Finding(Rank.NOT_READY, "is not ready", f"{problem}{f' ({shown[0]})' if shown else ''}", since)
-    if "has not ended" in problem:
+    if "has not ended" in problem or problem.startswith(("ReadinessGatesNotReady", "its condition Ready")):
         return Finding(Rank.NOT_READY, "is not ready", problem, since)
     if "has not started" in problem:
         return Finding(Rank.WAITING, "is starting", problem, since)

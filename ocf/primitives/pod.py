@@ -19,7 +19,7 @@ from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.pod_causes import pod_problem
 from ocf.primitives.resource import WorkloadResource
-from ocf.primitives.status import always_suspended
+from ocf.primitives.status import always_suspended, conditions_of
 
 __all__ = [
     "Builder",
@@ -52,8 +52,6 @@ Resource: TypeAlias = WorkloadResource["V1Pod", Mutator]
 
 # Default status handlers of a Pod (API reference, `PodStatus`).
 
-_NOT_READY: Final = "Pod running but not all containers ready"
-
 
 def default_converging_status_handler(operation: ApplyOperation, live: V1Pod) -> StatusReport[AliveStatus]:
     """Return the status of a Pod.
@@ -64,7 +62,8 @@ def default_converging_status_handler(operation: ApplyOperation, live: V1Pod) ->
 
     Returns:
         `Failing` if a container is in a crash loop or has failed, or the Pod has failed; `Healthy` while it runs with
-        all containers ready, and after all of them have succeeded; else `Updating` after an update and `Creating`.
+        all containers ready and its condition `Ready` is not False, as by a readiness gate, and after all of them have
+        succeeded; else `Updating` after an update and `Creating`.
     """
     failure, health = _failure(live.status), _health(live.status)
     if failure or health:
@@ -73,7 +72,7 @@ def default_converging_status_handler(operation: ApplyOperation, live: V1Pod) ->
         return StatusReport(AliveStatus.UPDATING, "Pod is being recreated")
     if operation is ApplyOperation.CREATED:
         return StatusReport(AliveStatus.CREATING, "Pod is starting")
-    waiting = _NOT_READY if _phase(live.status) == "Running" else "Pod is pending"
+    waiting = _not_ready(live.status) if _phase(live.status) == "Running" else "Pod is pending"
     return StatusReport(AliveStatus.CREATING, f"{waiting}{_cause(live)}")
 
 
@@ -90,7 +89,7 @@ def default_grace_status_handler(live: V1Pod) -> StatusReport[GraceStatus]:
     if health and not _failure(live.status):
         return StatusReport(GraceStatus.HEALTHY, health)
     if _phase(live.status) == "Running":
-        return StatusReport(GraceStatus.DEGRADED, f"{_NOT_READY}{_cause(live)}")
+        return StatusReport(GraceStatus.DEGRADED, f"{_not_ready(live.status)}{_cause(live)}")
     return StatusReport(GraceStatus.DOWN, f"Pod is not running{_cause(live)}")
 
 
@@ -117,8 +116,18 @@ def _failure(status: V1PodStatus | None) -> str:
     return "Pod has failed" if _phase(status) == "Failed" else ""
 
 
+def _are_containers_ready(status: V1PodStatus | None) -> bool:
+    return all(found.ready for found in (status.container_statuses if status else None) or ())
+
+
+def _not_ready(status: V1PodStatus | None) -> str:
+    return f"Pod running but {'not ready' if _are_containers_ready(status) else 'not all containers ready'}"
+
+
 def _health(status: V1PodStatus | None) -> str:
-    if status and status.phase == "Running" and all(found.ready for found in status.container_statuses or ()):
+    # A readiness gate, a sidecar or an unreachable node keeps a pod from traffic, whose containers are ready.
+    is_ready = not any(one.type == "Ready" and one.status == "False" for one in conditions_of(status))
+    if _phase(status) == "Running" and is_ready and _are_containers_ready(status):
         return "Pod is running and all containers are ready"
     return "Pod has completed successfully" if _phase(status) == "Succeeded" else ""
 

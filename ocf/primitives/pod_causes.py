@@ -30,6 +30,8 @@ _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 _NOT_STARTED: Final = frozenset({"ContainerCannotRun", "StartError"})
 _PULL: Final = "ErrImagePull"
 _PULLING: Final = frozenset({_PULL, "ImagePullBackOff"})
+# The message of a lifecycle hook has the output of its program.
+_HOOK: Final = "HookError"
 _LONGEST: Final = 200
 # What differs in each attempt, or may be a signature: the query of a URL, and the local end of a connection.
 _VARYING: Final = re.compile(r"\?[^\s\"']+|\S+:\d+->")
@@ -131,18 +133,31 @@ def _problems(pod: Manifest | BaseModel) -> Iterator[_Problem]:
     if live_field(status, "phase") == "Failed" and (reason := live_field(status, "reason")):
         yield _Problem(_Rank.ENDED, _sentence(reason, live_field(status, "message")))
     init, main = (live_field(status, name) or () for name in ("initContainerStatuses", "containerStatuses"))
+    # Init containers that go on running beside the others; while others of them run, the phase is Pending.
+    named = live_field(pod, "spec", "initContainers") or ()
+    sidecars = {live_field(one, "name") for one in named if live_field(one, "restartPolicy") == "Always"}
+    has_started = live_field(status, "phase") == "Running"
     for one in init:
-        yield from _of_container(one, f"init container {live_field(one, 'name')}", is_init=True)
+        name = live_field(one, "name")
+        yield from _of_container(one, f"init container {name}", ends=not has_started and name not in sidecars)
     for one in main:
-        yield from _of_container(one, f"container {live_field(one, 'name')}", is_init=False)
+        yield from _of_container(one, f"container {live_field(one, 'name')}", ends=False)
     for condition in conditions_of(status):
         if condition.type == "PodScheduled" and condition.status == "False":
             yield _Problem(_Rank.UNSCHEDULABLE, _sentence(condition.reason, condition.message))
         elif condition.type == "Ready" and condition.reason == "ReadinessGatesNotReady":
             yield _Problem(_Rank.NOT_READY, _sentence(condition.reason, condition.message))
+        elif condition.type == "Ready" and condition.status == "False" and not condition.reason:
+            # The kubelet always gives a reason; the node lifecycle controller, which gives none, writes in its place.
+            node = live_field(pod, "spec", "nodeName")
+            if main and all(live_field(one, "ready") for one in (*init, *main)):
+                where = f": node {node} may be unreachable" if node else ""
+                yield _Problem(
+                    _Rank.NOT_READY, f"its condition Ready is False, although its containers are ready{where}"
+                )
 
 
-def _of_container(container: Any, name: str, *, is_init: bool) -> Iterator[_Problem]:
+def _of_container(container: Any, name: str, *, ends: bool) -> Iterator[_Problem]:
     state = live_field(container, "state")
     waiting, running, ended = (live_field(state, one) for one in ("waiting", "running", "terminated"))
     last = ended or live_field(container, "lastState", "terminated")
@@ -162,13 +177,15 @@ def _of_container(container: Any, name: str, *, is_init: bool) -> Iterator[_Prob
         )
     elif reason == "CrashLoopBackOff":
         yield _Problem(_Rank.ENDED, f"CrashLoopBackOff: {name} ends again and again")
+    elif reason.endswith(_HOOK):
+        yield _Problem(_Rank.NOT_STARTED, f"{reason}: {name}: its lifecycle hook has failed")
     elif reason not in _STARTING:
         text = _shortened(live_field(waiting, "message"))
         yield _Problem(_Rank.NOT_STARTED, f"{reason}: {name}{f': {text}' if text else ''}")
     elif reason:
         yield _Problem(_Rank.STARTING, f"{reason}: {name} has not started")
     elif running is not None:
-        yield _Problem(_Rank.NOT_READY, f"{name} {'has not ended' if is_init else 'is running, but not ready'}")
+        yield _Problem(_Rank.NOT_READY, f"{name} {'has not ended' if ends else 'is running, but not ready'}")
 
 
 def _pull_problem(container: Any, name: str, reason: str, message: Any) -> str:

@@ -1,6 +1,8 @@
 """The state of an object as the statuses of widely used operators say it: each bad state beside its good twin.
 
-Rebuilt from public reports: https://github.com/strimzi/strimzi-kafka-operator/pull/1689 (the condition `NotReady`).
+Rebuilt from public reports: https://github.com/strimzi/strimzi-kafka-operator/pull/1689 (the condition `NotReady`),
+https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1205 (a readiness gate),
+https://github.com/wongnai/kube-slack/issues/37 (the output of a lifecycle hook).
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import pytest
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import OwnerExplanation, OwnerSnapshot, State, explain_owner
 from ocf.ownership.status import report
-from tests.ownership.world import NOW, condition, event, obj, shop, workload
+from tests.ownership.situations import REPLICAS, WEB
+from tests.ownership.world import NOW, condition, container, event, obj, shop, waiting, workload
 
 SILENT: Final = "its status does not say whether it is ready"
 
@@ -303,3 +306,62 @@ def test_what_is_unknown_is_no_cause(ready: str) -> None:
     )
     assert "part" not in found.sentence
     assert [one.text for one in found.root.children] == [SILENT]
+
+
+RUNNING: Final = {"running": {"startedAt": "2026-01-31T11:48:00Z"}}
+GATE: Final = 'the status of pod readiness gate "target-health.elbv2.k8s.aws/web" is not "True", but False'
+HOOK: Final = 'Exec lifecycle hook ([env]) for Container "app" failed - error: exited with 1: , message: "hunter2"'
+
+
+def running(ready: Manifest, *containers: Manifest, **status: Any) -> Manifest:
+    return {"phase": "Running", "conditions": [ready], "containerStatuses": list(containers), **status}
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "said"),
+    [
+        pytest.param(
+            running(condition("Ready", reason="ReadinessGatesNotReady", message=GATE), container(RUNNING, ready=True)),
+            "progressing",
+            f"The pod it is not ready for 12 minutes: ReadinessGatesNotReady: {GATE}",
+            id="a readiness gate",
+        ),
+        pytest.param(
+            running({**condition("Ready"), "reason": ""}, container(RUNNING, ready=True)),
+            "progressing",
+            "The pod it is not ready for 12 minutes: its condition Ready is False, although its containers are ready: "
+            "node node-1 may be unreachable",
+            id="an unreachable node",
+        ),
+        pytest.param(
+            running(
+                condition("Ready", reason="ContainersNotReady"),
+                container(RUNNING, ready=True),
+                initContainerStatuses=[{**container(RUNNING), "name": "proxy"}],
+            ),
+            "progressing",
+            "The pod it is not ready for 12 minutes: init container proxy is running, but not ready",
+            id="a sidecar",
+        ),
+        pytest.param(
+            running(condition("Ready", reason="ContainersNotReady"), container(waiting("PostStartHookError", HOOK))),
+            "failing",
+            "The pod it cannot start for 12 minutes: PostStartHookError: container app: its lifecycle hook has failed",
+            id="a lifecycle hook",
+        ),
+        pytest.param(
+            running(condition("Ready", "True"), container(RUNNING, ready=True)),
+            "ready",
+            "Deployment web has 0 of 1 pods ready for 12 minutes",
+            id="ready",
+        ),
+    ],
+)
+def test_a_pod_is_as_ready_as_its_condition_says(status: Manifest, state: str, said: str) -> None:
+    """Its containers may be ready while the endpoints of its Service leave it out."""
+    pod = obj("v1", "Pod", "it", REPLICAS, spec={"nodeName": "node-1"}, status=status)
+    found = explained(*WEB, pod)
+    assert found.sentence.startswith(f"{said}; so ")
+    node = found.root.children[0].children[0].children[0]
+    assert node.state == state
+    assert "hunter2" not in found.sentence + node.text

@@ -27,12 +27,19 @@ FAILED: Manifest = {**UNREADY, "state": {"terminated": {"exitCode": 2}}}
 ENDED: Manifest = {**UNREADY, "state": {"terminated": {"exitCode": 0}}}
 
 
-def live(phase: str, *containers: Manifest) -> Manifest:
-    return {**BASE, "status": {"phase": phase, "containerStatuses": list(containers)}}
+def live(phase: str, *containers: Manifest, **status: Any) -> Manifest:
+    return {**BASE, "status": {"phase": phase, "containerStatuses": list(containers), **status}}
+
+
+def ready(status: str, reason: str = "", message: str = "") -> list[Manifest]:
+    return [{"type": "Ready", "status": status, "reason": reason, "message": message}]
 
 
 RUNNING = "Pod is running and all containers are ready"
 NOT_READY = "Pod running but not all containers ready"
+# As reported in https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1205.
+GATED = live("Running", READY, conditions=ready("False", "ReadinessGatesNotReady", 'condition "lb" does not exist'))
+BY_GATE = 'Pod running but not ready: ReadinessGatesNotReady: condition "lb" does not exist'
 DONE = "Pod has completed successfully"
 DOWN = "Pod is not running"
 LOOP = "Container proxy is in CrashLoopBackOff"
@@ -53,6 +60,21 @@ PROGRESS = {
     [
         pytest.param(live("Running", READY), "Healthy", RUNNING, "Healthy", RUNNING, id="ready"),
         pytest.param(live("Running"), "Healthy", RUNNING, "Healthy", RUNNING, id="without container statuses"),
+        pytest.param(
+            live("Running", READY, conditions=ready("True")), "Healthy", RUNNING, "Healthy", RUNNING, id="Ready"
+        ),
+        pytest.param(
+            live("Running", READY, conditions=ready("Unknown")), "Healthy", RUNNING, "Healthy", RUNNING, id="not said"
+        ),
+        pytest.param(GATED, "Creating", BY_GATE, "Degraded", BY_GATE, id="a readiness gate"),
+        pytest.param(
+            live("Succeeded", ENDED, conditions=ready("False", "PodCompleted")),
+            "Healthy",
+            DONE,
+            "Healthy",
+            DONE,
+            id="succeeded, no longer ready",
+        ),
         pytest.param(live("Running", READY, UNREADY), "Creating", NOT_READY, "Degraded", NOT_READY, id="not ready"),
         pytest.param(
             live("Running", READY, PULLING),
@@ -101,12 +123,13 @@ def test_status(  # noqa: PLR0917 (a table row)
 @given(
     phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
     containers=st.lists(st.sampled_from([READY, UNREADY, LOOPING, PULLING, FAILED, ENDED]), max_size=3),
+    conditions=st.sampled_from([[], ready("True"), ready("False"), ready("False", "ReadinessGatesNotReady")]),
     operation=st.sampled_from(ApplyOperation),
 )
 def test_it_is_healthy_after_the_grace_period_exactly_when_it_is_healthy(
-    phase: str, containers: list[Manifest], operation: ApplyOperation
+    phase: str, containers: list[Manifest], conditions: list[Manifest], operation: ApplyOperation
 ) -> None:
-    seen = live(phase, *containers)
+    seen = live(phase, *containers, conditions=conditions)
     resource = pod.Builder(BASE).build()
     healthy = resource.alive_status(operation, seen).status is AliveStatus.HEALTHY
     assert healthy == (resource.grace_status(seen).status is GraceStatus.HEALTHY)

@@ -6,7 +6,8 @@ missing ConfigMap), https://github.com/openshift/library-go/pull/2128 (pods that
 https://github.com/strimzi/strimzi-kafka-operator/pull/8557 (everything was called unschedulable),
 https://github.com/GoogleContainerTools/skaffold/pull/4223 (one text for ErrImagePull and ImagePullBackOff),
 https://github.com/ambient-code/platform/pull/619 (the scheduler's own message),
-https://github.com/kubernetes/kubernetes/issues/24726 (failures other than of the image).
+https://github.com/kubernetes/kubernetes/issues/24726 (failures other than of the image),
+https://github.com/wongnai/kube-slack/issues/37 (the output of a lifecycle hook in the message of its failure).
 """
 
 from __future__ import annotations
@@ -105,6 +106,38 @@ CASES: Final = {
         pod({**RUNNING, "ready": True}, phase="Running", conditions=[GATE]),
         'ReadinessGatesNotReady: condition "example.com/lb" does not exist',
     ),
+    "node unreachable": (
+        pod({**RUNNING, "ready": True}, phase="Running", conditions=[condition("Ready", "", "")]),
+        "its condition Ready is False, although its containers are ready",
+    ),
+    "not ready, without a reason": (
+        pod(RUNNING, phase="Running", conditions=[condition("Ready", "", "")]),
+        "container web is running, but not ready",
+    ),
+    "lifecycle hook": (
+        pod(waiting("PostStartHookError", 'exited with 1: , message: "the password is hunter2"')),
+        "PostStartHookError: container web: its lifecycle hook has failed",
+    ),
+    "lifecycle hook at the end": (
+        pod(waiting("PreStopHookError", "the password is hunter2")),
+        "PreStopHookError: container web: its lifecycle hook has failed",
+    ),
+    "sidecar": (
+        pod(
+            {**RUNNING, "ready": True},
+            phase="Running",
+            initContainerStatuses=[container({"running": {}}, name="proxy", started=True)],
+        ),
+        "init container proxy is running, but not ready",
+    ),
+    "sidecar, before the others start": (
+        {
+            "metadata": {"name": "web-0"},
+            "spec": {"initContainers": [{"name": "proxy", "restartPolicy": "Always"}, {"name": "migrate"}]},
+            "status": {"phase": "Pending", "initContainerStatuses": [container({"running": {}}, name="proxy")]},
+        },
+        "init container proxy is running, but not ready",
+    ),
     "being created": (pod(waiting("ContainerCreating")), "ContainerCreating: container web has not started"),
     "init container": (
         pod(
@@ -132,11 +165,11 @@ CASES: Final = {
 }
 
 
-@pytest.mark.promise("cause-in-condition", runs="29 states of pods")
+@pytest.mark.promise("cause-in-condition", runs="35 states of pods")
 @pytest.mark.parametrize(("seen", "text"), CASES.values(), ids=CASES)
 def test_the_cause_of_one_pod(seen: Manifest, text: str) -> None:
     assert pod_problem(seen) == text
-    assert pod_problem(V1Pod.model_validate({"spec": {"containers": []}, **seen})) == text
+    assert pod_problem(V1Pod.model_validate({**seen, "spec": {"containers": [], **seen.get("spec", {})}})) == text
     assert pod_cause([seen]) == (f"{text} (pod web-0)" if text else "")
 
 
@@ -152,6 +185,12 @@ def test_the_order_of_pods_does_not_matter(states: list[Manifest], random: Any) 
 def test_the_most_severe_cause_is_named_with_its_pods() -> None:
     pods = [pod(RUNNING, name="a"), pod(waiting("ErrImagePull"), name="c"), pod(waiting("ErrImagePull"), name="b")]
     assert pod_cause(pods) == f"{PULL} (pod b and 1 more)"
+
+
+def test_the_node_that_may_be_unreachable_is_named() -> None:
+    seen = pod({**RUNNING, "ready": True}, phase="Running", conditions=[condition("Ready", "", "")])
+    seen["spec"]["nodeName"] = "node-1"
+    assert pod_problem(seen).endswith("although its containers are ready: node node-1 may be unreachable")
 
 
 def test_a_pod_that_is_deleted_does_not_count() -> None:
