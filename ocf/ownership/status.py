@@ -74,11 +74,13 @@ _GOOD: Final = (
     "ReconcileSuccess",
     "Established",
 )
+# Conditions that say something only while they are True: operators of Ansible and Helm set them anew in each reconcile.
+_DONE: Final = frozenset({"Deployed", "Successful"})
 _PART: Final = re.compile(r"(Ready|Available|Healthy)$")
 # Conditions that are False while an object, or a part of it, is ready.
 _NEGATIVE: Final = re.compile(r"(Not(Ready|Available|Healthy)|Un([Rr]eady|[Aa]vailable|[Hh]ealthy))$")
 # Conditions that are True while something is wrong.
-_FAULT: Final = re.compile(r"(Degraded|Failed|Failing|Failure|Stalled|Error)$|^Invalid")
+_FAULT: Final = re.compile(r"(Degraded|Failed|Failing|Failure|Stalled|Error|Irreconcilable)$|^Invalid")
 # Whether there is a newer version says nothing about the one that runs.
 _OF_UPDATES: Final = re.compile(r"(Update|Upgrade|Version)s?Available$")
 _UNDER_WAY: Final = frozenset({"Reconciling", "Progressing", "Creating", "Updating", "Upgrading"})
@@ -118,7 +120,7 @@ _GOOD_WORDS: Final = frozenset(
     ]
 )
 _BAD_WORDS: Final = frozenset(
-    ["degraded", "down", "failing", "faulted", "healtherr", "invalid", "lost", "red", "unhealthy"]
+    ["critical", "degraded", "down", "failing", "faulted", "healtherr", "invalid", "lost", "red", "unhealthy"]
 )
 _BAD_ENDS: Final = ("failed", "failure", "error", "errored")
 _WAITING_WORDS: Final = frozenset(
@@ -206,11 +208,11 @@ def _by_conditions(live: Manifest) -> Iterator[Report]:
         is_failing = _FAULT.search(bad["type"]) is not None or failure_words(bad)
         yield Report(State.FAILING if is_failing else State.PROGRESSING, _text(bad))
     counted = [one for one in values.conditions(live) if not _is_remark(one)]
-    good = [_name(one) for one in counted if _is_good(one)]
+    good = [_name(one) for one in counted if _is_good(one) or (_name(one) in _DONE and _is(one, "true"))]
     # That each of its parts is ready says that an object is, unless it reports something else that is not True.
     others = [one for one in counted if not _of_readiness(_name(one)) and not _FAULT.search(one["type"])]
     is_open = any(not _is(one, "true") and _name(one) not in _NEUTRAL for one in others)
-    if any(one in _GOOD for one in good) or (good and not is_open):
+    if any(one in _GOOD or one in _DONE for one in good) or (good and not is_open):
         yield Report(State.READY)
 
 
@@ -220,7 +222,10 @@ def bad_conditions(live: Manifest) -> Iterator[Manifest]:
     # Argo CD lists an error as a condition without a status for as long as there is one.
     yield from (one for one in found if _FAULT.search(one["type"]) and (_is(one, "true") or _is_listed_error(one)))
     said = [one for one in found if one.get("status") is not None]
-    not_good = [one for one in said if _of_readiness(_name(one)) and not _is_good(one)]
+    # That a part is unknown says nothing about a whole that is ready, as of a NodePool of Karpenter without nodes.
+    is_whole_good = any(_name(one) in _GOOD and _is_good(one) for one in said)
+    counted = [one for one in said if not (is_whole_good and _is(one, "unknown") and _name(one) not in _GOOD)]
+    not_good = [one for one in counted if _of_readiness(_name(one)) and not _is_good(one)]
     yield from sorted(not_good, key=lambda one: (not failure_words(one), one["type"] not in _GOOD))
     yield from (one for one in said if one["type"] == "Reconciling" and _is(one, "true"))
 

@@ -60,6 +60,7 @@ CEPH: Final = "ceph.rook.io/v1 CephCluster"
 ORDER: Final = "acme.cert-manager.io/v1 Order"
 BACKUP: Final = "velero.io/v1 Backup"
 REVISION: Final = "serving.knative.dev/v1 Revision"
+NODE_POOL: Final = "karpenter.sh/v1 NodePool"
 SHOP: Final = "example.com/v1 Shop"
 RAY_PENDING: Final = ("RayClusterProvisioned", "False", "RayClusterPodsProvisioning")
 INFO: Final = {**condition("ResourcesAvailable", reason="NoTraffic"), "severity": "Info"}
@@ -167,6 +168,12 @@ PARTS: Final = [
     Row("a backup", SHOP, having(("Ready", "True"), ("LastBackupFailed", "True")), "failing"),
     Row("a backup", SHOP, having(("Ready", "True"), ("LastBackupFailed", "False")), "ready"),
     Row("CloudNativePG", SHOP, having(("Ready", "True"), ("ContinuousArchiving", "False")), "ready"),
+    Row("Ansible", SHOP, having(("Running", "True"), ("Successful", "True"), ("Failure", "False")), "ready"),
+    Row("Ansible", SHOP, having(("Running", "False"), ("Successful", "False"), ("Failure", "True")), "failing"),
+    Row("Ansible", SHOP, having(("Running", "True"), ("Successful", "False")), "unknown", SILENT),
+    Row("Helm", SHOP, having(("Initialized", "True"), ("Deployed", "True")), "ready"),
+    Row("Helm", SHOP, having(("Deployed", "True"), ("ReleaseFailed", "True")), "failing"),
+    Row("Helm", SHOP, having(("Initialized", "True"), ("Irreconcilable", "True")), "failing"),
     Row("OpenShift", SHOP, having(("Available", "True"), ("Degraded", "Unknown"), ("Progressing", "True")), "ready"),
 ]
 WORST: Final = [
@@ -196,6 +203,9 @@ INFORMATION: Final = [
     Row("updates", SHOP, having(("Ready", "False"), ("UpdateAvailable", "True")), "progressing"),
     Row("updates alone", SHOP, having(("UpdateAvailable", "True")), "unknown", SILENT),
     Row("updates are no part", SHOP, having(("Ready", "True"), ("DatabaseAvailable", "False")), "progressing"),
+    Row("Karpenter", NODE_POOL, having(("Ready", "True"), ("NodeRegistrationHealthy", "Unknown")), "ready"),
+    Row("Karpenter", NODE_POOL, having(("Ready", "True"), ("NodeRegistrationHealthy", "False")), "progressing"),
+    Row("Karpenter", NODE_POOL, having(("Ready", "Unknown"), ("NodeRegistrationHealthy", "Unknown")), "progressing"),
     Row("Knative", REVISION, having(("Ready", "True"), INFO), "ready"),
     Row("Knative", REVISION, having(("Ready", "True"), {**INFO, "severity": "Error"}), "progressing"),
     Row("Cluster API", "cluster.x-k8s.io/v1beta1 Cluster", having(URGENT), "progressing", "WaitingForNodes"),
