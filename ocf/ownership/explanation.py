@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import operator, values
-from ocf.ownership.findings import Finding, Rank, findings, named
-from ocf.ownership.relations import Relations, component_of, other_writers
+from ocf.ownership.findings import findings, named
+from ocf.ownership.ranks import Finding, Rank
+from ocf.ownership.relations import DEEPEST, Relations, component_of, other_writers
 from ocf.ownership.snapshot import OwnerSnapshot, SnapshotIndex
 from ocf.ownership.status import Report, bad_conditions, has_rules, ready_since, report
 from ocf.ownership.tree import CauseStep, OwnerExplanation, State, TreeNode
@@ -29,6 +31,14 @@ _WITH_PODS: Final = frozenset(
 )
 # These are ready as soon as they exist, and what they select may not be: their parts do not follow from their state.
 _LOOKED_INTO: Final = frozenset({("", "Service"), ("batch", "CronJob")})
+_AUTOSCALER: Final = ("autoscaling", "HorizontalPodAutoscaler")
+# When runs have ended: Jobs, runs of Tekton, workflows of Argo, jobs of Ray.
+_ENDS: Final = ("completionTime", "finishedAt", "endTime")
+_OBJECTS: Final = re.compile(
+    r"\b(components?|deployments?|endpoints?|instances?|members?|nodes?|objects?|pods?|replicas?|resources?|services?|"
+    r"stateful ?sets?|workloads?)\b",
+    re.IGNORECASE,
+)
 
 
 class _Candidate(NamedTuple):
@@ -94,7 +104,7 @@ class _Explainer:
     def _report(self, live: Manifest) -> Report:
         key = ObjectKey.of(live)
         if key not in self._reports:
-            self._reports[key] = report(live)
+            self._reports[key] = Report(State.READY) if _is_at_zero(live) else report(live)
         return self._reports[key]
 
     # The tree.
@@ -105,8 +115,11 @@ class _Explainer:
         state, best = found.state, candidates[0] if candidates else None
         if state is State.UNKNOWN or (state is State.READY and not values.mapping(self.owner, "status")):
             # An owner whose own status does not say it is as ready as what belongs to it.
+            is_waiting = best is not None and best.rank < Rank.FOLLOWS
             are_ready = any(one.state is State.READY for one in children)
-            state = State.PROGRESSING if best is not None else State.READY if are_ready else State.UNKNOWN
+            state = State.PROGRESSING if is_waiting else State.READY if are_ready else State.UNKNOWN
+        if state is State.READY and operator.stale(self.owner, self.index) is not None:
+            state = State.PROGRESSING
         if state is State.PROGRESSING and best is not None and best.rank < Rank.SUSPENDED:
             state = State.FAILING
         return TreeNode(
@@ -203,16 +216,28 @@ class _Explainer:
             # That an owner waits is explained by what it waits for, if that is known.
             is_wait = live is self.owner and finding.rank is Rank.WAITING
             if not (live is self.owner and finding.rank is Rank.HELD):
-                yield _Candidate(Rank.FOLLOWS if is_wait else finding.rank, -depth, order, finding, live)
-        is_settled = found.state is State.READY and live is not self.owner
-        if is_settled and values.group_kind(live) not in _LOOKED_INTO and (has_rules(live) or _says_ready(live)):
+                yield _Candidate(_own_wait(finding) if is_wait else finding.rank, -depth, order, finding, live)
+        if found.state is State.READY and (_is_completed(live) or (live is not self.owner and _is_settled(live))):
             return
-        for child in self.relations.children(live):
+        for child in self._counted(live):
             yield from self._candidates(child, depth + 1)
+
+    def _counted(self, live: Manifest) -> Iterator[Manifest]:
+        """Yield the children of an object without the former Jobs of a CronJob, also the last one after a success."""
+        children = self.relations.children(live)
+        jobs = [one for one in children if values.group_kind(one) == ("batch", "Job")]
+        if values.group_kind(live) != ("batch", "CronJob") or not jobs:
+            yield from children
+            return
+        newest = jobs[-1]
+        ended = values.time_of(values.condition(newest, "Failed") or {}, "lastTransitionTime") or values.created(newest)
+        success = values.time_of(live, "status", "lastSuccessfulTime")
+        is_past = success is not None and ended is not None and success > ended
+        yield from (one for one in children if one not in jobs or (one is newest and not is_past))
 
     def _cause(self, candidates: list[_Candidate], root: TreeNode) -> Iterator[CauseStep]:
         subject = named(self.owner, self.key.namespace)
-        decisive = list(self._decisive(subject))
+        decisive = list(self._decisive(subject, root))
         if decisive:
             yield from decisive
             return
@@ -230,7 +255,7 @@ class _Explainer:
     def _for(self, paused: operator.Pause) -> str:
         return f" for {values.age(paused.since, self.index.now)}" if paused.since is not None else ""
 
-    def _decisive(self, subject: str) -> Iterator[CauseStep]:
+    def _decisive(self, subject: str, root: TreeNode) -> Iterator[CauseStep]:
         """Yield the chain of causes that keep the operator from doing anything for the owner."""
         since = values.time_of(self.owner, "metadata", "deletionTimestamp")
         stopped, stale = operator.stopped_operator(self.owner, self.index), operator.stale(self.owner, self.index)
@@ -241,7 +266,7 @@ class _Explainer:
             yield from self._remaining(held)
             yield from held[:1]
             yield CauseStep(f"{subject} is being deleted for {values.age(since, self.index.now)}", self.key)
-        elif namespace is not None:
+        elif namespace is not None and root.state is not State.READY:
             yield namespace
             yield CauseStep(f"{subject} cannot become ready", self.key)
         elif stale is not None and operator.pause(self.owner) is None:
@@ -295,13 +320,41 @@ class _Explainer:
         paused = operator.pause(self.owner)
         if paused is not None and not any(f" is {paused.word} by " in one.text for one in cause):
             yield f"It is {paused.word} by {paused.by}{self._for(paused)}."
+        if self.relations.is_cut:
+            yield f"Objects that are more than {DEEPEST} owner references below it were not looked at."
         stopped = operator.stopped_operator(self.owner, self.index)
-        if stopped is not None and stopped not in cause:
-            yield f"{stopped.text[:1].upper()}{stopped.text[1:]}."
+        for fact in (stopped, operator.terminating_namespace(self.owner, self.index)):
+            if fact is not None and not any(fact.key == one.key for one in cause):
+                text = values.flat(fact.text).rstrip(".")
+                yield f"{text[:1].upper()}{text[1:]}."
 
 
 def _trouble(state: State) -> int:
     return state.trouble
+
+
+def _is_at_zero(live: Manifest) -> bool:
+    """Return whether an autoscaler does not scale because its target has been scaled to zero, which is intended."""
+    found = values.condition(live, "ScalingActive")
+    return values.group_kind(live) == _AUTOSCALER and values.text(found, "reason") == "ScalingDisabled"
+
+
+def _own_wait(finding: Finding) -> Rank:
+    """Return the rank of what an owner waits for: if these are its objects, what they wait for says more."""
+    return Rank.FOLLOWS if not finding.why or _OBJECTS.search(finding.why) else Rank.OWN
+
+
+def _is_completed(live: Manifest) -> bool:
+    """Return whether a run has completed, so that attempts that failed before do not matter."""
+    if any(values.time_of(live, "status", name) is not None for name in _ENDS):
+        return True
+    listed = (values.condition(live, one) for one in ("Complete", "Completed", "Succeeded"))
+    return any(values.text(one, "status") == "True" for one in listed)
+
+
+def _is_settled(live: Manifest) -> bool:
+    """Return whether an object that is ready needs no look into its parts."""
+    return values.group_kind(live) not in _LOOKED_INTO and (has_rules(live) or _says_ready(live))
 
 
 def _says_ready(live: Manifest) -> bool:

@@ -4,74 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from enum import IntEnum
+from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.errors import OcfError
 from ocf.objects import Manifest
+from ocf.objects.manifest import split_api_version
 from ocf.objects.owner_references import controller_of
 from ocf.ownership import values
-from ocf.ownership.snapshot import SnapshotIndex
+from ocf.ownership.ranks import Finding, Rank
+from ocf.ownership.snapshot import EventFacts, SnapshotIndex
 from ocf.ownership.status import Report, bad_conditions, failure_words, ready_since
 from ocf.ownership.tree import State
 from ocf.primitives.pod_causes import pod_problem, refusal_cause
 from ocf.primitives.status import rollout_failure
 
-__all__ = ["Finding", "Rank", "findings", "is_specific", "named"]
-
-
-class Rank(IntEnum):
-    """How specific a cause is, the most specific first: of two, the one that only a change ends is named."""
-
-    MISSING = 10
-    """Something that is named does not exist."""
-    REFUSED = 12
-    """The API server or a webhook refuses an object."""
-    HELD = 14
-    """A finalizer holds an object that is being deleted."""
-    VOLUME = 18
-    """A volume is missing, for which a pod waits."""
-    NOT_STARTED = 20
-    """A pod cannot be scheduled or started."""
-    ENDED = 30
-    """A program ends with an error."""
-    FAILED = 40
-    """A controller has given up."""
-    SUSPENDED = 48
-    """It is paused or suspended."""
-    REPORTED = 50
-    """A condition reports an error."""
-    NOT_READY = 55
-    """A program runs and is not ready."""
-    WAITING = 60
-    """Another controller has not done its part yet."""
-    COUNTED = 70
-    """Only the status of the object itself says that it is not ready."""
-    FOLLOWS = 80
-    """It waits for another object, which says more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What is wrong with an object.
-
-    Args:
-        what: The predicate, `is Pending`.
-        why: The reason; may be empty.
-        since: Since when; None if that is not known.
-    """
-
-    rank: Rank
-    what: str
-    why: str = ""
-    since: datetime | None = None
-
-    def clause(self, subject: str, now: datetime) -> str:
-        """Return the fact as a clause, with its subject and its duration."""
-        duration = f" for {values.age(self.since, now)}" if self.since is not None else ""
-        return values.flat(f"{subject} {self.what}{duration}{f': {self.why}' if self.why else ''}")
+__all__ = ["findings", "is_specific", "named"]
 
 
 _SPECIFIC: Final = re.compile(
@@ -88,6 +36,19 @@ _PROBE: Final = re.compile(
     r"(: HTTP probe failed with statuscode: \d+|.*(connection refused|deadline exceeded|i/o timeout|no route to host))?"
 )
 _NOUNS: Final = {("", "PersistentVolumeClaim"): "claim", ("", "Pod"): "pod", ("", "Namespace"): "namespace"}
+# The time of a deletion is the end of the grace period; finalizers of healthy controllers take a while longer.
+_ENDING: Final = timedelta(minutes=2)
+# Controllers and kubelets try again more often than that, and each attempt that fails is an event.
+_RETRIED: Final = timedelta(minutes=20)
+# A status is written up to so long after the event of the same reconcile.
+_TOGETHER: Final = timedelta(minutes=1)
+_STARTS: Final = frozenset({"Created", "Pulled", "Pulling", "Started"})
+_SUCCESS: Final = re.compile(r"success|succeed|reconciled|ready|complete|healthy|available|synced", re.IGNORECASE)
+_NEGATED: Final = re.compile(r"\b(not|un)|Not|Un", re.ASCII)
+_WAITS_FOR_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"})
+_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+_REPLACING: Final = frozenset({("", "ReplicationController"), ("apps", "ReplicaSet"), ("batch", "Job")})
+_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _MOUNT_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
 
 
@@ -127,13 +88,16 @@ def _of_kind(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[F
 def _deletion(live: Manifest, index: SnapshotIndex) -> Iterator[Finding]:
     since = values.time_of(live, "metadata", "deletionTimestamp")
     finalizers = values.field(live, "metadata", "finalizers")
-    if since is not None and index.now >= since:
-        if isinstance(finalizers, list) and finalizers:
-            why = f"the finalizer {', '.join(map(str, finalizers))} remains"
-            yield Finding(Rank.HELD, "is being deleted", why, since)
-        elif values.group_kind(live) == ("", "Pod"):
-            node = values.text(live, "spec", "nodeName")
-            yield Finding(Rank.FAILED, "is being deleted", f"the kubelet of node {node} has not ended it", since)
+    if since is None:
+        return
+    if index.now - since < _ENDING:
+        yield Finding(Rank.FOLLOWS, "is being deleted")
+    elif isinstance(finalizers, list) and finalizers:
+        why = f"the finalizer {', '.join(map(str, finalizers))} remains"
+        yield Finding(Rank.HELD, "is being deleted", why, since)
+    elif values.group_kind(live) == ("", "Pod"):
+        node = values.text(live, "spec", "nodeName")
+        yield Finding(Rank.HELD, "is being deleted", f"the kubelet of node {node} has not ended it", since)
 
 
 def _reported(live: Manifest, report: Report) -> Iterator[Finding]:
@@ -146,14 +110,31 @@ def _reported(live: Manifest, report: Report) -> Iterator[Finding]:
         yield Finding(rank, "is not ready", said, values.time_of(one, "lastTransitionTime"))
     if report.state is State.FAILING:
         yield Finding(Rank.REPORTED, "is not ready", report.text, ready_since(live))
+    elif next(bad_conditions(live), None) is None:
+        # Kinds without conditions have a phase, and a text that says why.
+        texts = {name: values.text(live, "status", name) for name in ("reason", "message")}
+        if any(texts.values()):
+            rank = Rank.REPORTED if failure_words(texts) else Rank.WAITING
+            yield Finding(rank, "is not ready", report.text, ready_since(live))
 
 
 def _warning(live: Manifest, index: SnapshotIndex) -> Iterator[Finding]:
-    """Yield the latest event of type Warning about an object."""
-    event = next((one for one in index.events(live) if one.is_warning), None)
-    if event is not None:
-        rank = Rank.REFUSED if is_specific(event.message) else Rank.REPORTED
-        yield Finding(rank, "is not ready", f"{event.reason}: {event.message}", event.first)
+    """Yield the latest event of type Warning about an object, unless something newer contradicts it."""
+    events = index.events(live)
+    event = next((one for one in events if one.is_warning), None)
+    if event is None or any(one.last > event.last and _is_success(one) for one in events):
+        return
+    changes = (values.time_of(one, "lastTransitionTime") for one in values.conditions(live))
+    if any(one is not None and one > event.last + _TOGETHER for one in changes):
+        return
+    is_refused = is_specific(event.message) and index.now - event.last <= _RETRIED
+    rank = Rank.REFUSED if is_refused else Rank.REPORTED
+    yield Finding(rank, "is not ready", f"{event.reason}: {event.message}", event.first)
+
+
+def _is_success(event: EventFacts) -> bool:
+    is_named = _SUCCESS.search(event.reason) is not None and _NEGATED.search(event.reason) is None
+    return not event.is_warning and is_named
 
 
 # Pods.
@@ -165,17 +146,20 @@ def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findin
     since = values.time_of(values.condition(pod, "Ready") or {}, "lastTransitionTime") or values.created(pod)
     scheduled = values.condition(pod, "PodScheduled") or {}
     problem = pod_problem(pod)
-    event = next((one for one in index.events(pod) if one.reason in _MOUNT_EVENTS), None)
+    event = _mount_event(pod, index)
     missing = next(_missing_references(pod, index), "")
-    if scheduled.get("status") == "False":
+    if _is_replaced(pod, index):
+        yield Finding(Rank.FOLLOWS, "has ended", problem)
+    elif scheduled.get("status") == "False":
         since = values.time_of(scheduled, "lastTransitionTime") or since
         message = values.one_line(values.text(scheduled, "message"))
         if values.text(scheduled, "reason") == "SchedulingGated":
             gates = ", ".join(values.text(one, "name") for one in values.members(pod, "spec", "schedulingGates"))
             message = f"the scheduling gates {gates} have not been removed"
         what = "is not scheduled" if "Gated" in values.text(scheduled, "reason") else "cannot be scheduled"
-        absent = Rank.MISSING if _ABSENT.search(message) else Rank.NOT_STARTED
-        yield Finding(absent, what, message, since)
+        # Its claims say why they are not bound, if that is known.
+        other = Rank.FAILED if "unbound immediate" in message else Rank.NOT_STARTED
+        yield Finding(Rank.MISSING if _ABSENT.search(message) else other, what, message, since)
     elif event is not None and (not problem or "has not started" in problem):
         rank = Rank.MISSING if _ABSENT.search(event.message) else Rank.NOT_STARTED
         yield Finding(rank, "cannot start", f"{event.reason}: {event.message}", since)
@@ -185,6 +169,35 @@ def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findin
         yield _of_problem(pod, problem, index, since)
     else:
         yield Finding(Rank.COUNTED, f"is {values.text(pod, 'status', 'phase') or 'Pending'}", _phase(pod), since)
+
+
+def _mount_event(pod: Manifest, index: SnapshotIndex) -> EventFacts | None:
+    """Return the latest event that keeps the containers of a pod from starting, unless it has got further since."""
+    events = index.events(pod)
+    found = next((one for one in events if one.reason in _MOUNT_EVENTS), None)
+    if found is None or index.now - found.last > _RETRIED:
+        return None
+    later = {one.reason for one in events if one.last > found.last}
+    if not later.isdisjoint(_STARTS):
+        return None
+    return None if found.reason == "FailedAttachVolume" and "SuccessfulAttachVolume" in later else found
+
+
+def _is_replaced(pod: Manifest, index: SnapshotIndex) -> bool:
+    """Return whether a pod has failed, and its controller has made a younger one in its place."""
+    controller, own = controller_of(pod), values.created(pod)
+    if values.text(pod, "status", "phase") != "Failed" or controller is None or own is None:
+        return False
+    group = split_api_version(controller.api_version)[0]
+    if (group, controller.kind) not in _REPLACING:
+        return False
+    place = values.text(pod, "metadata", "annotations", _COMPLETION_INDEX)
+    for other in index.owned.get(controller.uid, []):
+        made = values.created(other) if values.group_kind(other) == ("", "Pod") else None
+        has_place = values.text(other, "metadata", "annotations", _COMPLETION_INDEX) == place
+        if made is not None and made > own and has_place and values.text(other, "status", "phase") != "Succeeded":
+            return True
+    return False
 
 
 def _phase(pod: Manifest) -> str:
@@ -247,7 +260,7 @@ def _workload(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[
     if report.state is State.READY:
         return
     since = ready_since(live)
-    refused = refusal_cause(index.raw_events(live), index.now)
+    refused = refusal_cause(index.raw_events(live), index.now) if _lacks_pods(live) else ""
     failure = values.one_line(rollout_failure(live))
     if refused:
         # Its subject is not the pod, which has no name yet, but the one that the API server refused.
@@ -270,6 +283,18 @@ def _workload(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[
         yield Finding(Rank.COUNTED, "is not up to date", report.text, None)
 
 
+def _lacks_pods(live: Manifest) -> bool:
+    """Return whether a workload has fewer pods than it should have: only then some are refused."""
+    status = values.mapping(live, "status")
+    if values.group_kind(live) == ("apps", "DaemonSet"):
+        wanted, made = values.count(status, "desiredNumberScheduled"), values.count(status, "currentNumberScheduled")
+    elif values.group_kind(live) == ("batch", "Job"):
+        wanted, made = values.count(live, "spec", "parallelism"), values.count(status, "active")
+    else:
+        wanted, made = values.count(live, "spec", "replicas"), values.count(status, "replicas")
+    return (made or 0) < (1 if wanted is None else wanted)
+
+
 def _refusal(message: str) -> Rank:
     return Rank.MISSING if _ABSENT.search(message) else Rank.REFUSED
 
@@ -286,7 +311,7 @@ def _job(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findi
     if report.state is State.READY:
         return
     since = values.time_of(values.condition(live, "Failed") or {}, "lastTransitionTime") or values.created(live)
-    refused = refusal_cause(index.raw_events(live), index.now)
+    refused = refusal_cause(index.raw_events(live), index.now) if _lacks_pods(live) else ""
     if report.state is State.FAILING:
         yield Finding(Rank.FAILED, "has failed", report.text.removeprefix("Job failed: "), since)
     elif refused:
@@ -307,6 +332,10 @@ def _claim(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Fin
     name = values.text(live, "spec", "storageClassName")
     events = index.events(live)
     failed = next((one for one in events if one.reason in {"ProvisioningFailed", "FailedBinding"}), None)
+    storage_class = index.find("storage.k8s.io", "StorageClass", "", name)
+    if storage_class is not None and failed is not None and "storageclass" in failed.message.lower():
+        # It did not exist then.
+        failed = None if _ABSENT.search(failed.message) else failed
     if report.state is State.FAILING:
         yield Finding(Rank.VOLUME, "is Lost", report.text, since)
     elif values.text(live, "status", "phase") == "Bound":
@@ -318,20 +347,21 @@ def _claim(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Fin
         yield Finding(rank, "is Pending", f"{failed.reason}: {failed.message}", since)
     else:
         latest = next(iter(events), None)
-        waits = latest is not None and latest.reason == "WaitForFirstConsumer"
+        late = values.text(storage_class, "volumeBindingMode") == "WaitForFirstConsumer"
+        is_unused = late and not values.text(live, "metadata", "annotations", _SELECTED_NODE)
+        waits = latest.reason in _WAITS_FOR_POD if latest is not None else is_unused
         why = f"{latest.reason}: {latest.message}" if latest is not None else ""
-        yield Finding(Rank.FOLLOWS if waits else Rank.VOLUME, "is Pending", why, since)
+        rank = Rank.VOLUME if why else Rank.UNBOUND
+        yield Finding(Rank.FOLLOWS if waits else rank, "is Pending", why, since)
 
 
 def _service(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
     namespace, name = (values.text(live, "metadata", one) for one in ("namespace", "name"))
     selector = values.mapping(live, "spec", "selector")
     if selector and index.is_complete("", "Pod", namespace):
-        pods = index.of_kind("", "Pod", namespace)
-        labels = (values.mapping(pod, "metadata", "labels") for pod in pods)
-        if not any(selector.items() <= one.items() for one in labels if one):
+        if not index.labelled("", "Pod", namespace, selector):
             shown = ", ".join(f"{key}={value}" for key, value in sorted(selector.items()))
-            yield Finding(Rank.NOT_READY, "has no endpoints", f"no pod has the labels {shown} of its selector")
+            yield Finding(Rank.UNUSED, "has no endpoints", f"no pod has the labels {shown} of its selector")
         elif not _has_endpoints(name, namespace, index):
             yield Finding(Rank.FOLLOWS, "has no ready endpoints")
     if report.state is not State.READY:
@@ -345,8 +375,7 @@ def _has_endpoints(name: str, namespace: str, index: SnapshotIndex) -> bool:
     """Return whether a Service has a ready endpoint; also if that is not known."""
     if not index.is_complete("discovery.k8s.io", "EndpointSlice", namespace):
         return True
-    slices = index.of_kind("discovery.k8s.io", "EndpointSlice", namespace)
-    own = [one for one in slices if values.text(one, "metadata", "labels", "kubernetes.io/service-name") == name]
+    own = index.labelled("discovery.k8s.io", "EndpointSlice", namespace, {"kubernetes.io/service-name": name})
     return any(
         values.field(endpoint, "conditions", "ready") is not False
         for one in own
@@ -393,7 +422,7 @@ def _autoscaler(live: Manifest, report: Report, index: SnapshotIndex) -> Iterato
         return
     for condition_type in ("AbleToScale", "ScalingActive"):
         found = values.condition(live, condition_type)
-        if found is not None and found.get("status") == "False":
+        if found is not None and found.get("status") == "False" and found.get("reason") != "ScalingDisabled":
             said = ": ".join(
                 filter(None, (values.text(found, "reason"), values.one_line(values.text(found, "message"))))
             )

@@ -26,6 +26,8 @@ _PAUSES: Final = {
 _PAUSE_FIELDS: Final = {"paused": "paused", "pause": "paused", "suspend": "suspended", "suspended": "suspended"}
 _OF_COLLECTOR: Final = {"foregroundDeletion": "the garbage collector deletes its dependents first"}
 _GRACE: Final = timedelta(seconds=30)
+_SKEW: Final = timedelta(minutes=2)
+_LONGEST_LEASE: Final = 86_400
 
 
 class Pause(NamedTuple):
@@ -73,22 +75,17 @@ def _holder(owner: Manifest, finalizer: str) -> str:
 
 def pause(owner: Manifest) -> Pause | None:
     """Return what pauses or suspends an owner; None if nothing does."""
-    since = next(
-        (
-            values.time_of(one, "lastTransitionTime")
-            for one in values.conditions(owner)
-            if one["type"].rpartition("/")[2] == "Paused" and one.get("status") == "True"
-        ),
-        None,
-    )
+    listed = (one for one in values.conditions(owner) if one["type"].rpartition("/")[2] == "Paused")
+    found = next((one for one in listed if one.get("status") == "True"), None)
+    since = values.time_of(found, "lastTransitionTime")
     for name, value in values.mapping(owner, "metadata", "annotations").items():
-        is_ours = name.endswith(f".{PREFIX}/paused") and value == "true"
+        is_ours = str(name).endswith(f".{PREFIX}/paused") and value == "true"
         if is_ours or (name in _PAUSES and _PAUSES[name] in (None, value)):
-            return Pause(f'the annotation {values.one_line(name)}: "{values.one_line(str(value))}"', since)
+            return Pause(f'the annotation {values.one_line(str(name))}: "{values.one_line(str(value))}"', since)
     for name, word in _PAUSE_FIELDS.items():
         if values.field(owner, "spec", name) is True:
             return Pause(f"the field spec.{name}: true", since, word)
-    return Pause("its condition Paused", since) if since is not None else None
+    return Pause("its condition Paused", since) if found is not None else None
 
 
 def stale(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
@@ -101,7 +98,8 @@ def stale(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
     if observed is not None and observed < generation:
         text = f"its operator has observed generation {observed} and not {generation}{since}"
         return CauseStep(text, ObjectKey.of(owner))
-    if not values.mapping(owner, "status") and generation and changed is not None:
+    is_lacking = not values.mapping(owner, "status") and generation and changed is not None
+    if is_lacking and index.has_status(*values.group_kind(owner)):
         return CauseStep(f"no operator has written a status for it{since}", ObjectKey.of(owner))
     return None
 
@@ -127,6 +125,7 @@ def stopped_operator(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
     }
     operators = operators_of(owner, index.made_for.get(values.uid(owner), []))
     names = {*operators, *writers} - {"", "manager"}
+    written = _last_write(owner, index, operators)
     leases = [
         lease
         for lease in index.of_kind("coordination.k8s.io", "Lease")
@@ -137,11 +136,26 @@ def stopped_operator(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
     if not ages or len(ages) < len(leases):
         return None
     (renewed, holder), lease = max(ages, key=lambda one: one[0][0])
+    if written is not None and written > renewed + _SKEW:
+        # Another release of the operator may have had this Lease.
+        return None
     key = ObjectKey.of(lease)
     who = f"its Lease {key.namespace}/{key.name} was renewed {values.age(renewed, index.now)} ago for the last time"
     who = who if holder else f"no process holds its Lease {key.namespace}/{key.name}"
     name = next(iter(operators), "")
     return CauseStep(f"the operator{f' {name}' if name else ''} does not run: {who}", key)
+
+
+def _last_write(owner: Manifest, index: SnapshotIndex, operators: list[str]) -> datetime | None:
+    """Return when the operator of an owner has written last: the status of the owner, or an object for it."""
+    entries = [
+        one for one in values.members(owner, "metadata", "managedFields") if values.text(one, "subresource") == "status"
+    ]
+    for live in index.made_for.get(values.uid(owner), []):
+        listed = values.members(live, "metadata", "managedFields")
+        entries += [one for one in listed if values.text(one, "manager").split("/")[0] in operators]
+    times = (values.time_of(one, "time") for one in entries)
+    return max((one for one in times if one is not None), default=None)
 
 
 def _is_of(lease: str, names: set[str], group: str) -> bool:
@@ -153,6 +167,8 @@ def _silence(lease: Manifest, now: datetime) -> tuple[datetime, str] | None:
     renewed = values.time_of(lease, "spec", "renewTime") or values.created(lease)
     duration = values.count(lease, "spec", "leaseDurationSeconds") or 15
     holder = values.text(lease, "spec", "holderIdentity")
-    if renewed is None or (holder and now - renewed <= timedelta(seconds=2 * duration)):
+    # The clocks of the reader and the operator may differ, and a Lease may have any number.
+    expires = max(2 * timedelta(seconds=min(max(duration, 0), _LONGEST_LEASE)), _SKEW)
+    if renewed is None or (holder and now - renewed <= expires):
         return None
     return renewed, holder

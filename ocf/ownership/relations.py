@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
@@ -12,8 +13,10 @@ from ocf.objects.manifest import PREFIX
 from ocf.ownership import values
 from ocf.ownership.snapshot import SnapshotIndex
 
-__all__ = ["Relations", "component_of", "operators_of", "other_writers"]
+__all__ = ["DEEPEST", "Relations", "component_of", "operators_of", "other_writers"]
 
+# No operator makes longer chains of owner references.
+DEEPEST: Final = 50
 _CLAIM: Final = ("", "PersistentVolumeClaim")
 # The last parts of the names of a component's other field managers: `<operator>/<kind>/<component>/<uid>/left`.
 _PARTS: Final = 4
@@ -27,19 +30,22 @@ class Relations:
         self.owner = owner
         self.index = index
         self._uid = values.uid(owner)
+        self.is_cut = False
+        """Whether objects lie deeper below the owner than are looked for; known when its children are."""
 
     @cached_property
     def parents(self) -> dict[ObjectKey, Manifest]:
         """The parent of each object below the owner, in order of the tree."""
         found: dict[ObjectKey, Manifest] = {}
-        root, queue = ObjectKey.of(self.owner), [self.owner]
+        root, queue = ObjectKey.of(self.owner), deque([(self.owner, 0)])
         while queue:
-            parent = queue.pop(0)
+            parent, depth = queue.popleft()
             for child in self._children(parent):
                 key = ObjectKey.of(child)
-                if key != root and key not in found:
+                if key != root and key not in found and depth < DEEPEST:
                     found[key] = parent
-                    queue.append(child)
+                    queue.append((child, depth + 1))
+                self.is_cut = self.is_cut or depth >= DEEPEST
         return found
 
     def children(self, live: Manifest) -> list[Manifest]:

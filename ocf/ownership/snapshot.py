@@ -53,6 +53,8 @@ class OwnerSnapshot:
         unread: What could not be read.
         complete: Group, kind and namespace, empty for all, of the lists that `objects` has as a whole: only what is
             absent from one of them counts as missing.
+        with_status: Group and kind of what the API server serves with a subresource `status`: an owner of such a kind
+            without a status was not seen by its operator. Of other kinds, another object with a status shows it.
 
     Example:
         >>> from datetime import UTC
@@ -65,6 +67,7 @@ class OwnerSnapshot:
     events: Sequence[Manifest] = ()
     unread: Sequence[UnreadKind] = ()
     complete: Collection[tuple[str, str, str]] = frozenset()
+    with_status: Collection[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,7 @@ class SnapshotIndex:
         self.objects = [*_known(snapshot.objects)]
         self.by_uid = {uid: live for live in self.objects if (uid := values.uid(live))}
         self._by_name = {_name(live): live for live in self.objects}
+        self._labels: dict[tuple[str, str], dict[tuple[str, str, Any], list[Manifest]]] = {}
 
     def find(self, group: str, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object; None if the snapshot has none of that name."""
@@ -151,6 +155,29 @@ class SnapshotIndex:
     def raw_events(self, live: Manifest) -> list[Manifest]:
         """Return the events about an object, as they were read."""
         return [*self._events[values.uid(live)], *self._events[_place(live)]]
+
+    def has_status(self, group: str, kind: str) -> bool:
+        """Return whether objects of a kind have a status: the kind is served with one, or one of them has it."""
+        if (group, kind) in self.snapshot.with_status:
+            return True
+        return any(values.mapping(one, "status") for one in self._by_kind.get((group, kind), ()))
+
+    def labelled(self, group: str, kind: str, namespace: str, labels: Manifest) -> list[Manifest]:
+        """Return the objects of a kind in a namespace that have some labels; at least one label is given."""
+        listed = self._by_label(group, kind)
+        fewest = min((listed.get((namespace, name, value), []) for name, value in labels.items()), key=len)
+        return [one for one in fewest if labels.items() <= values.mapping(one, "metadata", "labels").items()]
+
+    def _by_label(self, group: str, kind: str) -> dict[tuple[str, str, Any], list[Manifest]]:
+        if (group, kind) not in self._labels:
+            found: dict[tuple[str, str, Any], list[Manifest]] = defaultdict(list)
+            for live in self.of_kind(group, kind):
+                namespace = values.text(live, "metadata", "namespace")
+                for name, value in values.mapping(live, "metadata", "labels").items():
+                    if isinstance(value, str):
+                        found[namespace, name, value].append(live)
+            self._labels[group, kind] = found
+        return self._labels[group, kind]
 
     @cached_property
     def _by_kind(self) -> dict[tuple[str, str], list[Manifest]]:
@@ -194,7 +221,7 @@ def made_for(live: Manifest) -> Iterator[str]:
     for entry in values.members(live, "metadata", "managedFields"):
         yield from values.text(entry, "manager").split("/")[_UID_AT:]
     for name in values.mapping(live, "metadata", "labels"):
-        before, separator, uid = name.rpartition(_MARK)
+        before, separator, uid = str(name).rpartition(_MARK)
         if separator and before:
             yield uid
 

@@ -290,7 +290,7 @@ OPERATORS: Final = [
             "so Shop corner is not up to date: its operator has observed generation 1 and not 3",
         ),
         [
-            unseen_shop(managedFields=written("kubectl", status="shop-operator")),
+            unseen_shop(managedFields=written("kubectl", status="shop-operator", minutes=200)),
             lease("shop-operator", renewed=180),
         ],
         f"{GITHUB}/spotify/flink-on-k8s-operator/issues/430",

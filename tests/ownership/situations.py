@@ -69,7 +69,7 @@ def with_refused_pods(message: str, kind: str = "ReplicaSet") -> list[Manifest]:
     if kind == "ReplicaSet":
         empty = workload("ReplicaSet", DEPLOYMENT, name="web-7d4", status={"replicas": 0})
         return [SHOP, DEPLOYMENT, empty, event(empty, "FailedCreate", f"Error creating: {message}")]
-    owned = workload(kind, SHOP)
+    owned = workload(kind, SHOP, status={"replicas": 0, "currentNumberScheduled": 0})
     text = f"create Pod web-0 in StatefulSet web failed error: {message}"
     return [SHOP, owned, event(owned, "FailedCreate", text)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["owner_answer"]
 
+_MOST_NAMES: Final = 10
 _EVENT_GROUPS: Final = frozenset({"", "events.k8s.io"})
 
 
@@ -68,16 +69,17 @@ def _of_files(question: OwnerQuestion, now: datetime | None) -> OwnerReading:
             raise ConfigError(f"{document.place} is not an object: {document.problem}")
         objects.append(document.manifest)
     events = [one for one in objects if _is_event(one)]
-    others = [one for one in objects if not _is_event(one)]
-    snapshot = OwnerSnapshot(objects=others, now=now or SystemClock().now(), events=events)
+    others = _newest(one for one in objects if not _is_event(one))
+    with_status = {place for place, one in _definitions(others) if _serves_status(one)}
+    snapshot = OwnerSnapshot(objects=others, now=now or SystemClock().now(), events=events, with_status=with_status)
     keys = [*_owners(question, others)]
     if not keys:
-        known = ", ".join(sorted({f"{key.kind} {key.name}" for key in _keys(others)})) or "no objects"
+        known = _shortened(sorted({f"{key.kind} {key.name}" for key in _keys(others)})) or "no objects"
         wanted = f"{question.kind} {question.name}".strip()
         place = f" in namespace {question.namespace}" if question.namespace else ""
         raise ConfigError(f"no file has {wanted}{place}; they have {known}")
     if question.name and len(keys) > 1:
-        places = ", ".join(sorted(key.namespace for key in keys))
+        places = _shortened(sorted(key.namespace for key in keys))
         wanted = f"{question.kind} {question.name}"
         raise ConfigError(f"{wanted} is in several namespaces: write --namespace, one of {places}")
     return OwnerReading(snapshot, tuple(keys))
@@ -101,6 +103,8 @@ def _spellings(kind: str) -> Iterator[str]:
 
     yield kind.lower()
     yield guessed_mapping("v1", kind).plural
+    # The guess for Gateway is gatewaies.
+    yield f"{kind.lower()}s"
 
 
 def _defined_names(objects: Sequence[Manifest]) -> dict[tuple[str, str], set[str]]:
@@ -108,14 +112,48 @@ def _defined_names(objects: Sequence[Manifest]) -> dict[tuple[str, str], set[str
     from ocf.ownership import values
 
     found: dict[tuple[str, str], set[str]] = {}
+    for place, one in _definitions(objects):
+        names = values.mapping(one, "spec", "names")
+        short = names.get("shortNames")
+        listed = [names.get("plural"), names.get("singular"), *(short if isinstance(short, list) else ())]
+        found[place] = {str(each).lower() for each in listed if each}
+    return found
+
+
+def _definitions(objects: Sequence[Manifest]) -> Iterator[tuple[tuple[str, str], Manifest]]:
+    """Yield the definitions among objects, with group and kind of what they define."""
+    from ocf.ownership import values
+
     for one in objects:
         if values.group_kind(one) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
-            names = values.mapping(one, "spec", "names")
-            short = names.get("shortNames")
-            listed = [names.get("plural"), names.get("singular"), *(short if isinstance(short, list) else ())]
-            place = (values.text(one, "spec", "group"), values.text(names, "kind"))
-            found[place] = {str(each).lower() for each in listed if each}
-    return found
+            yield (values.text(one, "spec", "group"), values.text(one, "spec", "names", "kind")), one
+
+
+def _serves_status(definition: Manifest) -> bool:
+    from ocf.ownership import values
+
+    versions = values.members(definition, "spec", "versions")
+    return any(isinstance(values.field(one, "subresources", "status"), dict) for one in versions)
+
+
+def _newest(objects: Iterable[Manifest]) -> list[Manifest]:
+    """Return objects, each once: the one with the highest resource version, or that of the last file."""
+    from ocf.ownership import values
+
+    found: dict[object, Manifest] = {}
+    for number, one in enumerate(objects):
+        key = next((key.unversioned for key in _keys([one])), number)
+        versions = [values.text(each, "metadata", "resourceVersion") for each in (found.get(key), one)]
+        is_older = all(each.isdecimal() for each in versions) and int(versions[0]) > int(versions[1])
+        if not is_older:
+            found[key] = one
+    return list(found.values())
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Return names, and of many the first ones with the number of the others."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join([*names[:_MOST_NAMES], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _keys(objects: Sequence[Manifest]) -> Iterator[ObjectKey]:

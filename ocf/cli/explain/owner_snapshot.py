@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -110,7 +110,10 @@ async def read_owners(
     keys = {ObjectKey.of(one) for one in reader.objects}
     reader.objects += [one for one in owners if ObjectKey.of(one) not in keys]
     await reader.read_elsewhere(owners, served)
-    return OwnerReading(reader.snapshot(now), tuple(ObjectKey.of(one) for one in owners))
+    with_status = {(each.group, each.kind) for each in served if each.has_status}
+    return OwnerReading(
+        replace(reader.snapshot(now), with_status=with_status), tuple(ObjectKey.of(one) for one in owners)
+    )
 
 
 @dataclass(slots=True)

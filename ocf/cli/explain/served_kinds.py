@@ -36,6 +36,7 @@ class ServedKind:
         plural: Its name in paths, `deployments`.
         names: The names by which kubectl finds it, in lower case: plural, singular, kind, and short names.
         verbs: What can be done with it.
+        has_status: Whether its objects have a status, as its subresource `status` shows.
     """
 
     group: str
@@ -45,6 +46,7 @@ class ServedKind:
     namespaced: bool
     names: frozenset[str]
     verbs: frozenset[str]
+    has_status: bool
 
     @property
     def api_version(self) -> str:
@@ -94,6 +96,7 @@ def _aggregated(answer: Manifest) -> Iterator[ServedKind]:
                         namespaced=one.get("scope") == "Namespaced",
                         names=_names(one.get("singularResource"), kind, one["resource"], one.get("shortNames")),
                         verbs=frozenset(one.get("verbs") or ()),
+                        has_status=any(part.get("subresource") == "status" for part in one.get("subresources") or ()),
                     )
 
 
@@ -107,6 +110,7 @@ async def _one_by_one(cluster: JsonReader, path: str, answer: Manifest) -> Async
         except ApiError:
             # The server of an aggregated API may be down, and its kinds are then not known.
             continue
+        names = {one["name"] for one in listed.get("resources") or ()}
         for one in listed.get("resources") or ():
             if "/" not in one["name"]:
                 yield ServedKind(
@@ -117,6 +121,7 @@ async def _one_by_one(cluster: JsonReader, path: str, answer: Manifest) -> Async
                     namespaced=bool(one.get("namespaced")),
                     names=_names(one.get("singularName"), one["kind"], one["name"], one.get("shortNames")),
                     verbs=frozenset(one.get("verbs") or ()),
+                    has_status=f"{one['name']}/status" in names,
                 )
 
 
