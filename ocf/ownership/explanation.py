@@ -118,7 +118,8 @@ class _Explainer:
             is_waiting = best is not None and best.rank < Rank.FOLLOWS
             are_ready = any(one.state is State.READY for one in children)
             state = State.PROGRESSING if is_waiting else State.READY if are_ready else State.UNKNOWN
-        if state is State.READY and operator.stale(self.owner, self.index) is not None:
+        is_calm = state in {State.READY, State.UNKNOWN}
+        if is_calm and operator.stale(self.owner, self.index) is not None:
             state = State.PROGRESSING
         if state is State.PROGRESSING and best is not None and best.rank < Rank.SUSPENDED:
             state = State.FAILING

@@ -203,6 +203,56 @@ def test_files_without_the_owner_name_what_they_have(tmp_path: Path) -> None:
     assert answer.stderr == f"error: no file has shop none; they have {known}\n"
 
 
+def test_files_with_many_objects_name_ten(tmp_path: Path) -> None:
+    answer = explain("shop/none", "-f", written_file(tmp_path, [shop(name=f"shop-{number}") for number in range(30)]))
+    assert answer.stderr.count("Shop shop-") == 10
+    assert answer.stderr.endswith(", and 20 more\n")
+
+
+@pytest.mark.parametrize(
+    ("versions", "sentence"),
+    [
+        pytest.param(("8", "9"), "is ready", id="the newer one is the last"),
+        pytest.param(("10", "9"), "is not ready", id="the newer one is the first"),
+        pytest.param(("", "9"), "is ready", id="the last one if a version is missing"),
+    ],
+)
+def test_of_an_owner_that_files_have_twice_the_newest_counts(
+    tmp_path: Path, versions: tuple[str, str], sentence: str
+) -> None:
+    pair = [
+        shop(condition("Ready", status, message="x"), metadata={"resourceVersion": version or None})
+        for status, version in zip(("False", "True"), versions, strict=True)
+    ]
+    assert of_files(tmp_path, pair, "shop/corner").startswith(f"Shop corner {sentence}")
+
+
+def test_the_plural_of_a_kind_with_a_vowel_before_its_y_is_known(tmp_path: Path) -> None:
+    assert "1 owner ready" in of_files(tmp_path, [obj("example.com/v1", "Gateway", "front")], "gateways", "--all")
+
+
+def test_a_definition_in_a_file_says_whether_a_kind_has_a_status(tmp_path: Path) -> None:
+    new = shop(status={})
+    definition = cluster_scoped(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "shops.example.com",
+        spec={
+            "group": GROUP,
+            "names": {"kind": "Shop", "plural": "shops"},
+            "versions": [{"name": "v1", "subresources": {"status": {}}}],
+        },
+    )
+    assert of_files(tmp_path, [new], "shop/corner").startswith("Shop corner has no status and no objects")
+    text = of_files(tmp_path, [new, definition], "shop/corner")
+    assert " ".join(text.split()).startswith("Shop corner is not up to date: no operator has written a status for it")
+
+
+def test_a_cluster_says_whether_a_kind_has_a_status() -> None:
+    found = asyncio.run(Town([shop(status={})]).explain())
+    assert found.sentence.startswith("Shop corner is not up to date: no operator has written a status for it")
+
+
 def test_an_owner_of_several_namespaces_needs_one(tmp_path: Path) -> None:
     other = shop(metadata={"namespace": "west"})
     answer = explain("shop/corner", "-f", written_file(tmp_path, [SHOP, other]))
