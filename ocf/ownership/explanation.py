@@ -247,11 +247,11 @@ class _Explainer:
         paused = operator.pause(self.owner)
         if paused is not None and not says_ready and (best is None or best.rank >= Rank.SUSPENDED):
             yield CauseStep(f"{subject} is {paused.word} by {paused.by}{self._for(paused)}", self.key)
-            yield CauseStep("it is not ready", self.key)
+            yield from [CauseStep("it is not ready", self.key)] if root.state is not State.UNKNOWN else []
         elif best is None or (says_ready and best.rank > Rank.FAILED):
             yield CauseStep(self._all_well(subject, root), self.key)
         else:
-            yield from self._chain(best, subject, says_ready=says_ready)
+            yield from self._chain(best, subject, root.state)
 
     def _for(self, paused: operator.Pause) -> str:
         return f" for {values.age(paused.since, self.index.now)}" if paused.since is not None else ""
@@ -286,7 +286,7 @@ class _Explainer:
                     )
                     return
 
-    def _chain(self, best: _Candidate, subject: str, *, says_ready: bool) -> Iterator[CauseStep]:
+    def _chain(self, best: _Candidate, subject: str, state: State) -> Iterator[CauseStep]:
         name = subject if best.live is self.owner else named(best.live, self.key.namespace)
         yield CauseStep(self._with_unread(best, best.finding.clause(name, self.index.now)), ObjectKey.of(best.live))
         if best.live is self.owner:
@@ -297,8 +297,11 @@ class _Explainer:
             effect = findings(parent, self._report(parent), self.index)
             text = effect[-1].what if effect else "is not complete"
             yield CauseStep(f"{named(parent, self.key.namespace)} {text}", ObjectKey.of(parent))
-        reports = "has a problem, although it reports that it is ready" if says_ready else "is not ready"
-        yield CauseStep(f"{subject} {reports}", self.key)
+        effects = {
+            State.READY: "has a problem, although it reports that it is ready",
+            State.UNKNOWN: "has a problem; it does not report whether it is ready",
+        }
+        yield CauseStep(f"{subject} {effects.get(state, 'is not ready')}", self.key)
 
     def _with_unread(self, best: _Candidate, clause: str) -> str:
         """Add that the pods of a workload could not be read, where they would have said more."""

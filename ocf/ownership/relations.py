@@ -76,10 +76,21 @@ class Relations:
             yield from self.index.owned.get(uid, [])
         if parent is self.owner and uid:
             yield from self.index.made_for.get(uid, [])
+        yield from self._composite(parent)
         if values.group_kind(parent) == ("apps", "StatefulSet"):
             yield from self._claims_of_templates(parent)
         if values.group_kind(parent) == ("", "Pod"):
             yield from self._claims_of_pod(parent)
+
+    def _composite(self, claim: Manifest) -> Iterator[Manifest]:
+        """Yield the composite resource of a claim of Crossplane: each of the two names the other."""
+        reference = values.mapping(claim, "spec", "resourceRef")
+        group = values.text(reference, "apiVersion").rpartition("/")[0]
+        found = self.index.find(group, values.text(reference, "kind"), "", values.text(reference, "name"))
+        named = [values.text(found, "spec", "claimRef", one) for one in ("kind", "namespace", "name")]
+        key = ObjectKey.of(claim)
+        if found is not None and named == [key.kind, key.namespace, key.name]:
+            yield found
 
     def _claims_of_templates(self, parent: Manifest) -> Iterator[Manifest]:
         namespace, name = (values.text(parent, "metadata", one) for one in ("namespace", "name"))

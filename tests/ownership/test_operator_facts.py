@@ -17,6 +17,7 @@ from tests.ownership.world import (
     ago,
     cluster_scoped,
     condition,
+    container,
     lease,
     obj,
     pod,
@@ -143,6 +144,43 @@ def test_long_chains_of_owner_references_are_cut(length: int, *, is_cut: bool) -
     assert found.remarks == (
         ("Objects that are more than 50 owner references below it were not looked at.",) if is_cut else ()
     )
+
+
+XDATABASE: Final = {"apiVersion": "example.com/v1", "kind": "XDatabase", "name": "db-x"}
+DATABASE: Final = obj(
+    "example.com/v1",
+    "Database",
+    "db",
+    spec={"resourceRef": XDATABASE},
+    status={"conditions": [condition("Ready", reason="Waiting", message="waiting for the composite resource")]},
+)
+INSTANCE: Final = {"conditions": [condition("Synced", reason="ReconcileError", message="the password is too short")]}
+
+
+@pytest.mark.parametrize(
+    ("claim", "cause"),
+    [("db", "Instance db-x is not ready"), ("other", "Database db is not ready for 12 minutes: Waiting")],
+)
+def test_the_composite_resource_of_a_claim_of_crossplane_belongs_to_it(claim: str, cause: str) -> None:
+    composite = cluster_scoped(
+        "example.com/v1",
+        "XDatabase",
+        "db-x",
+        spec={"claimRef": {"kind": "Database", "namespace": "town", "name": claim}},
+        status={"conditions": [condition("Ready", reason="Creating", message="unready resources")]},
+    )
+    instance = obj("rds.example.com/v1", "Instance", "db-x", composite, metadata={"namespace": None}, status=INSTANCE)
+    assert explained([DATABASE, composite, instance]).sentence.startswith(cause)
+
+
+def test_an_owner_of_an_unknown_state_is_not_called_broken() -> None:
+    suspended = obj("batch/v1", "CronJob", "backup", spec={"suspend": True})
+    assert explained([suspended]).sentence == "CronJob backup is suspended by the field spec.suspend: true."
+    odd = obj("apps/v1", "Deployment", "web", spec={"replicas": 1}, status={"conditions": [{"type": 5}]})
+    ended = container({"terminated": {"exitCode": 1, "reason": "Error"}})
+    found = explained([odd, pod(odd, containerStatuses=[ended])])
+    assert found.root.state is State.UNKNOWN
+    assert found.sentence.endswith("so Deployment web has a problem; it does not report whether it is ready.")
 
 
 class _Labels(dict[str, str]):

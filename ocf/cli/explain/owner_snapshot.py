@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects.manifest import PREFIX, ObjectKey
-from ocf.ownership import OwnerSnapshot, UnreadKind
+from ocf.ownership import OwnerSnapshot, UnreadKind, values
 from ocf.ownership.relations import operators_of
 from ocf.ownership.snapshot import made_for
 
@@ -110,6 +110,7 @@ async def read_owners(
     keys = {ObjectKey.of(one) for one in reader.objects}
     reader.objects += [one for one in owners if ObjectKey.of(one) not in keys]
     await reader.read_elsewhere(owners, served)
+    await asyncio.gather(*(reader.read_composite(one, served) for one in owners))
     with_status = {(each.group, each.kind) for each in served if each.has_status}
     return OwnerReading(
         replace(reader.snapshot(now), with_status=with_status), tuple(ObjectKey.of(one) for one in owners)
@@ -153,6 +154,31 @@ class _Reader:
             query = (("labelSelector", mark),)
             reads += [self._read_made(each, query, uids) for each in kinds if each.namespaced]
         await asyncio.gather(*reads)
+
+    async def read_composite(self, owner: Manifest, served: Sequence[ServedKind]) -> None:
+        """Read the composite resource that a claim of Crossplane names, and the cluster-scoped ones that this names."""
+        composite = await self._read_one(values.mapping(owner, "spec", "resourceRef"), served)
+        if composite is not None and values.mapping(composite, "spec", "claimRef"):
+            listed = values.members(composite, "spec", "resourceRefs")
+            await asyncio.gather(*(self._read_one(one, served) for one in listed))
+
+    async def _read_one(self, reference: Manifest, served: Sequence[ServedKind]) -> Manifest | None:
+        """Read a cluster-scoped object that another one names; None if there is none."""
+        group, name = (values.text(reference, "apiVersion").rpartition("/")[0], values.text(reference, "name"))
+        places = (each for each in served if (each.group, each.kind) == (group, reference.get("kind")))
+        kind = next((each for each in places if not each.namespaced and _is_read(each) and not _is_partial(each)), None)
+        if kind is None or not name:
+            return None
+        try:
+            async with self._free:
+                found = _typed(await self.cluster.read_path(kind.path(name=name)), kind)
+        except NotFoundError:
+            return None
+        except ApiError as error:
+            self.unread.append(UnreadKind(kind.resource, "", error.message))
+            return None
+        self.objects.append(found)
+        return found
 
     async def _read_made(self, kind: ServedKind, query: Sequence[tuple[str, str]], uids: AbstractSet[str]) -> None:
         """Read the objects of a kind in all namespaces that were made for owners."""

@@ -248,6 +248,21 @@ def test_a_definition_in_a_file_says_whether_a_kind_has_a_status(tmp_path: Path)
     assert " ".join(text.split()).startswith("Shop corner is not up to date: no operator has written a status for it")
 
 
+def test_the_composite_resource_of_a_claim_is_read_from_a_cluster() -> None:
+    reference = {"apiVersion": f"{GROUP}/v1", "kind": "Fleet", "name": "corner-x"}
+    waits = condition("Ready", reason="Waiting", message="waiting for the composite resource")
+    claim = shop(waits, spec={"resourceRef": reference})
+    parts = [cluster_scoped(f"{GROUP}/v1", "Fleet", name) for name in ("corner-x", "part")]
+    parts[0]["spec"] = {
+        "claimRef": {"kind": "Shop", "namespace": "town", "name": "corner"},
+        "resourceRefs": [{"apiVersion": f"{GROUP}/v1", "kind": "Fleet", "name": name} for name in ("part", "gone")],
+    }
+    parts[1]["metadata"]["ownerReferences"] = [{**reference, "uid": parts[0]["metadata"]["uid"]}]
+    parts[1]["status"] = {"conditions": [condition("Synced", reason="ReconcileError", message="access is denied")]}
+    found = asyncio.run(Town([claim, *parts]).explain())
+    assert found.sentence.startswith("Fleet part is not ready for 12 minutes: ReconcileError: access is denied")
+
+
 def test_a_cluster_says_whether_a_kind_has_a_status() -> None:
     found = asyncio.run(Town([shop(status={})]).explain())
     assert found.sentence.startswith("Shop corner is not up to date: no operator has written a status for it")
