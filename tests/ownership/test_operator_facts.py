@@ -176,7 +176,7 @@ def test_the_composite_resource_of_a_claim_of_crossplane_belongs_to_it(claim: st
 def test_an_owner_of_an_unknown_state_is_not_called_broken() -> None:
     suspended = obj("batch/v1", "CronJob", "backup", spec={"suspend": True})
     assert explained([suspended]).sentence == "CronJob backup is suspended by the field spec.suspend: true."
-    odd = obj("apps/v1", "Deployment", "web", spec={"replicas": 1}, status={"conditions": [{"type": 5}]})
+    odd = obj("apps/v1", "Deployment", "web", spec={"replicas": 1}, status={"observedGeneration": 1, "replicas": "one"})
     ended = container({"terminated": {"exitCode": 1, "reason": "Error"}})
     found = explained([odd, pod(odd, containerStatuses=[ended])])
     assert found.root.state is State.UNKNOWN
