@@ -301,7 +301,9 @@ class _Explainer:
             State.READY: "has a problem, although it reports that it is ready",
             State.UNKNOWN: "has a problem; it does not report whether it is ready",
         }
-        yield CauseStep(f"{subject} {effects.get(state, 'is not ready')}", self.key)
+        # An owner whose status does not say it is shown as its objects are.
+        own = State.UNKNOWN if self._report(self.owner).state is State.UNKNOWN else state
+        yield CauseStep(f"{subject} {effects.get(own, 'is not ready')}", self.key)
 
     def _with_unread(self, best: _Candidate, clause: str) -> str:
         """Add that the pods of a workload could not be read, where they would have said more."""

