@@ -17,6 +17,8 @@ __all__ = ["ConnectionQueues"]
 _STEPS: Final = 20
 _EVEN: Final = 0.001
 """Shares that differ by less from the mean, as a share of it, are the same."""
+_REFUSAL: Final = 1.0
+"""Seconds in which load that finds no room is dropped: a row of the result has drops for each second, not at once."""
 
 
 class ConnectionQueues(FluidQueue):
@@ -31,7 +33,7 @@ class ConnectionQueues(FluidQueue):
         loads: The loads of the ready pods by name.
     """
 
-    __slots__ = ("_lost", "_pod_capacity", "_pods", "_step", "_step_at", "_total", "loads")
+    __slots__ = ("_excess", "_lost", "_pod_capacity", "_pods", "_step", "_step_at", "_total", "loads")
 
     def __init__(self, limit: float | None, *, lifetime: int, pods: Pods, pod_capacity: float) -> None:
         super().__init__(limit)
@@ -43,10 +45,13 @@ class ConnectionQueues(FluidQueue):
         self.loads: dict[str, PodLoad] = {}
         # What waits while no pod is ready.
         self._lost = FluidQueue(limit)
+        # What has left a pod and finds no room at the others; what it serves is dropped.
+        self._excess = FluidQueue(None)
 
     def advance(self, now: int) -> None:
         """Compute the lengths at an instant, and open anew the connections that have ended."""
         self._lost.advance(now)
+        self._excess.advance(now)
         for load in self.loads.values():
             load.queue.advance(now)
         if self._step_at <= now:
@@ -74,13 +79,14 @@ class ConnectionQueues(FluidQueue):
             load.queue.change(now, rate=rate * load.share, capacity=of_pod)
             if load.share:
                 most = min(most, of_pod / load.share)
+        self._excess.change(now, rate=0.0, capacity=self._excess.capacity)
         queues = [self._lost, *(load.queue for load in loads.values())]
         self.capacity = float(most) if loads else 0.0
         self.length = self._waiting()
         self.served = sum(queue.served for queue in queues)
-        self.dropped = sum(queue.dropped for queue in queues)
+        self.dropped = sum(queue.dropped for queue in queues) + self._excess.served
         self.utilization = min(1.0, self.served / capacity) if capacity else 0.0
-        self.due = min(self._step_at, *(queue.due for queue in queues))
+        self.due = min(self._step_at, self._excess.due, *(queue.due for queue in queues))
 
     def _join(self, now: int, ready: dict[str, SimulatedPod]) -> None:
         """Let pods join and leave; the connections of those that leave are opened anew."""
@@ -97,16 +103,24 @@ class ConnectionQueues(FluidQueue):
         waiting += sum(load.queue.length for load in gone)
         self._lost.length = 0.0
         if not ready:
-            self._lost.refill(self._total, waiting)
+            self._refuse(self._lost.refill(self._total, waiting))
             self._step_at = NEVER
             return
         mean = 1 / len(ready)
         free = sum(load.share for load in gone)
         is_first = not any(load.share for load in (*loads.values(), *gone))
+        excess = 0.0
         for load in loads.values():
             load.share = mean if is_first else load.share + free * mean
-            load.queue.refill(limit, waiting * mean)
+            excess += load.queue.refill(limit, waiting * mean)
+        self._refuse(excess)
         self._plan(now)
+
+    def _refuse(self, excess: float) -> None:
+        """Drop load that finds no room, from now on."""
+        if excess > 0:
+            self._excess.refill(None, excess)
+            self._excess.capacity = self._excess.length / _REFUSAL
 
     def _plan(self, now: int) -> None:
         """Plan when connections are opened anew, unless all pods have as many."""
@@ -119,4 +133,4 @@ class ConnectionQueues(FluidQueue):
             self._step_at = now + self._step
 
     def _waiting(self) -> float:
-        return self._lost.length + sum(load.queue.length for load in self.loads.values())
+        return self._lost.length + self._excess.length + sum(load.queue.length for load in self.loads.values())

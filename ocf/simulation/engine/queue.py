@@ -53,7 +53,9 @@ class FluidQueue:
             # Not by the sum below: its rounding would leave a rest, and the queue would never be empty.
             self.length = 0.0 if self._rate < self.capacity else self._limit
         elif growth := self._rate - self.served - self.dropped:
-            self.length = max(0.0, min(self._limit, self.length + growth * ((now - self._at) / SECOND)))
+            # A queue that was longer than its limit when that shrank only gets shorter.
+            most = max(self._limit, self.length)
+            self.length = max(0.0, min(most, self.length + growth * ((now - self._at) / SECOND)))
         self._at = now
 
     def change(self, now: int, *, rate: float, capacity: float) -> None:
@@ -80,10 +82,18 @@ class FluidQueue:
         elif rate < capacity:
             self.due = _after(now, self.length / (capacity - rate))
 
-    def refill(self, limit: float | None, more: float) -> None:
-        """Change the limit, and let more load wait, as far as it fits; the rates have to be set anew."""
+    def refill(self, limit: float | None, more: float) -> float:
+        """Change the limit, and let more load wait, as far as it fits; the rates have to be set anew.
+
+        Load that waits already stays, also above the new limit.
+
+        Returns:
+            The load units that do not fit.
+        """
         self._limit = _UNLIMITED if limit is None else limit
-        self.length = min(self._limit, self.length + more)
+        fits = min(more, max(0.0, self._limit - self.length))
+        self.length += fits
+        return more - fits
 
 
 class PodLoad:

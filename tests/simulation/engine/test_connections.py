@@ -1,10 +1,12 @@
 """Load over long connections: which pods get it, and what waits."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
+from operator import mul
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.simulation.engine.clock import SECOND, Clock
@@ -115,6 +117,82 @@ def test_all_load_is_served_dropped_or_waits(changes: list[tuple[int, int, int]]
         rate = float(following)
         change(pods, queues, now, rate)
     assert done + queues.length == pytest.approx(offered, abs=1e-3)
+
+
+FAILURE = st.builds(lambda at, pods: {"at": f"{at}s", "pods": pods}, st.integers(0, 500), st.integers(1, 4))
+ROLLOUT = st.builds(
+    lambda at, share: {"at": f"{at}s", "maxSurge": share[0], "maxUnavailable": share[1]},
+    st.integers(0, 200),
+    st.sampled_from([(1, 0), (0, "50%"), ("25%", "25%"), (3, 2)]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 550), st.integers(0, 160)), min_size=1, max_size=5),
+    st.lists(FAILURE, max_size=3),
+    st.lists(ROLLOUT, max_size=2),
+    st.fixed_dictionaries(
+        {
+            "replicas": st.integers(0, 8),
+            "queue": st.sampled_from([{}, {"length": 0}, {"length": 5}, {"length": 300}]),
+            "warmUp": st.sampled_from(["0s", "30s"]),
+            "readiness": st.sampled_from([{"mean": "0s"}, {"mean": "15s", "spread": "8s"}]),
+        },
+        optional={"connections": st.sampled_from([{"lifetime": "10s"}, {"lifetime": "2h"}])},
+    ),
+    st.booleans(),
+)
+def test_all_load_of_a_run_is_served_dropped_or_waits(
+    steps: list[tuple[int, int]],
+    failures: list[dict[str, Any]],
+    rollouts: list[dict[str, Any]],
+    workload: dict[str, Any],
+    is_activated: bool,
+) -> None:
+    metric = {"metric": {"name": "jobs"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+    more = {"activator": {"cooldownPeriod": "1m"}} if is_activated else {}
+    scenario = scenario_of(
+        hpa_of(CPU, {"type": "External", "external": metric}, maxReplicas=12),
+        workload={**workload, "failures": failures, "rollouts": rollouts, "signals": {"jobs": {"source": "queue"}}},
+        **more,
+    )
+    load = {0.0: 20.0, **{float(at): float(rate) for at, rate in sorted(steps)}}
+    columns = run(scenario, *load.items()).columns
+    lengths = [after - before for before, after in pairwise((*columns.time, 600.0))]
+    offered, served, dropped = (
+        sum(map(mul, lengths, each)) for each in (columns.load, columns.served, columns.dropped)
+    )
+    # What waits at the end follows from the last row.
+    grown = columns.load[-1] - columns.served[-1] - columns.dropped[-1]
+    waiting = columns.queue[-1] + grown * lengths[-1]
+    assert served + dropped + waiting == pytest.approx(offered, abs=1e-3)
+
+
+def test_what_waits_stays_when_a_new_pod_makes_the_part_of_each_smaller() -> None:
+    pods, queues = queues_of(1, lifetime=10**6, limit=100)
+    change(pods, queues, 0, 15)
+    run_to(pods, queues, 20 * SECOND, 15)
+    pods.scale(2, 20 * SECOND)
+    change(pods, queues, 20 * SECOND, 15)
+    assert (queues.length, queues.dropped) == (100, 5)
+    change(pods, queues, 20 * SECOND, 0)
+    run_to(pods, queues, 24 * SECOND, 0)
+    assert (queues.length, queues.dropped) == (60, 0)
+
+
+def test_what_finds_no_room_when_a_pod_leaves_is_dropped_in_a_second() -> None:
+    """Of the 50 units of the pod that leaves, half goes to the one that stays, whose queue is full."""
+    pods, queues = queues_of(2, lifetime=10**6, limit=100)
+    change(pods, queues, 0, 40)
+    run_to(pods, queues, 20 * SECOND, 40)
+    assert queues.length == 100
+    pods.lose(pods.unsettled[:1], 20 * SECOND)
+    change(pods, queues, 20 * SECOND, 20)
+    # The connections of the pod that has left are spread over both, so that the other one has 15 per second.
+    assert (queues.served, queues.length, queues.dropped) == (20, 100, 30)
+    run_to(pods, queues, 21 * SECOND, 20)
+    assert (queues.served, queues.length, queues.dropped) == (20, 70, 5)
 
 
 def test_evenly_spread_connections_are_like_none() -> None:
