@@ -10,6 +10,7 @@ from ocf.simulation.engine.clock import SECOND, microseconds
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.result import ACTIVATED, DEACTIVATED, Columns
 from ocf.simulation.scenario.activator import Activator
+from ocf.simulation.scenario.workload import SignalSource
 
 __all__ = ["Activation", "Reading", "zero_warnings"]
 
@@ -43,9 +44,20 @@ class Activation:
     Attributes:
         due: The next look.
         highest: The highest value of each trigger since the workload was scaled last, by name.
+        interrupted: When and from how many replicas it scaled down while load was served.
     """
 
-    __slots__ = ("_active_at", "_cooldown", "_initial", "_interval", "_pipeline", "_settings", "due", "highest")
+    __slots__ = (
+        "_active_at",
+        "_cooldown",
+        "_initial",
+        "_interval",
+        "_pipeline",
+        "_settings",
+        "due",
+        "highest",
+        "interrupted",
+    )
 
     def __init__(self, settings: Activator, pipeline: Pipeline) -> None:
         self._settings = settings
@@ -56,6 +68,7 @@ class Activation:
         self._active_at: int | None = None
         self.due = 0
         self.highest: dict[str, Reading] = {}
+        self.interrupted: list[tuple[int, int]] = []
 
     def poll(self, now: int, controller: HPAController) -> bool:
         """Look at the triggers, and scale the workload if that is due.
@@ -78,11 +91,18 @@ class Activation:
                 reason = f"trigger {active}"
         elif current > self._settings.idle_replica_count and self._is_over(now):
             wanted, rule, reason = self._settings.idle_replica_count, DEACTIVATED, self._why_idle()
+            if self._pipeline.queue.served > 0:
+                self.interrupted.append((now, current))
         if wanted is None:
             return False
         self.highest.clear()
         controller.scaled_by_other(now, wanted, reason=reason, rule=rule, explanation=tuple(map(str, readings)))
         return True
+
+    @property
+    def counts_only_waiting(self) -> bool:
+        """Whether a trigger counts what waits, but not what is in work."""
+        return any(each.source is SignalSource.QUEUE for each in self._pipeline.meters)
 
     @property
     def latest(self) -> float:
@@ -111,11 +131,13 @@ class Activation:
 
 
 def zero_warnings(columns: Columns, duration: float, activation: Activation | None) -> Iterator[str]:
-    """Yield a warning if the workload has no replicas at the end although load arrives or waits.
+    """Yield a warning if the workload is scaled down while it serves load, and if it has no replicas at the end.
 
     Args:
         duration: Length of the run in seconds.
     """
+    if activation is not None and activation.interrupted:
+        yield _interruption(activation)
     since = None
     rows = zip(columns.time, columns.replicas, columns.load, columns.queue, strict=True)
     for time, replicas, load, queue in reversed(list(rows)):
@@ -142,4 +164,20 @@ def zero_warnings(columns: Columns, duration: float, activation: Activation | No
         f"from {begin} to the end, load waits or is dropped while the workload has no replicas, and no trigger is"
         f" active: {seen or 'none could be read'};"
         f" {lower or 'add a trigger that has a value without pods, such as a signal with the source queue or load'}"
+    )
+
+
+def _interruption(activation: Activation) -> str:
+    at, replicas = activation.interrupted[0]
+    times = len(activation.interrupted)
+    begin = format_duration(timedelta(seconds=round(at / SECOND)))
+    often = "" if times == 1 else f", and {times} times in all"
+    hint = (
+        "the source queue counts only what waits: if the scaler also counts what is in work, set the source backlog"
+        if activation.counts_only_waiting
+        else "add a trigger that is active under this load, or lower its threshold in `activator.activationThresholds`"
+    )
+    return (
+        f"at {begin}{often}, the activator scales down from {replicas} replicas while load is served, because no"
+        f" trigger is active; {hint}"
     )

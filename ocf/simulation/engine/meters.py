@@ -42,6 +42,7 @@ class Meter:
         starting_time: How long that lasts from the start of the containers, in microseconds; None: until it is ready.
         kept: How long a pod keeps what its load needed, in microseconds.
         request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
+        in_work: Seconds for which a load unit is in work and counts, for the source `backlog`; otherwise 0.
         latency: The model of the latency, for the source `latency`; otherwise None.
         timed: What the value is at an instant, if it is no measurement: a schedule or a forecast; otherwise None.
     """
@@ -55,6 +56,7 @@ class Meter:
     starting_time: int | None = None
     kept: int = 0
     request: int | None = None
+    in_work: float = 0.0
     latency: LatencyModel | None = None
     timed: Timed | None = None
 
@@ -63,7 +65,7 @@ class Meter:
         """What decides the values: equal for meters with equal values, whatever their targets are."""
         latency = None if self.latency is None else self.latency.parameters
         timed = None if self.timed is None else self.timed.parameters
-        return self.source, self.per_pod, self.idle, self.slope, latency, timed
+        return self.source, self.per_pod, self.idle, self.slope, self.in_work, latency, timed
 
     def starting_share(self, begun: int, ready: int, begin: int, end: int) -> float:
         """Return the share of a time in which a pod starts.
@@ -155,6 +157,7 @@ def _meter(metric: Metric, workload: Workload, clock: Clock) -> Meter:
         per_pod=per_pod,
         idle=0.0,
         slope=slope,
+        in_work=_service_time(workload) if signal.source is SignalSource.BACKLOG else 0.0,
         latency=latency,
         timed=None if signal.schedule is None else Scheduled(signal.schedule, clock),
     )
@@ -165,5 +168,9 @@ def _predicted(metric: Metric, forecast: Timed) -> Meter:
 
 
 def _latency(signal: Signal, workload: Workload) -> LatencyModel:
-    service_time = workload.service_time.total_seconds() if workload.service_time else 1 / workload.capacity
+    service_time = _service_time(workload)
     return LatencyModel(pod_capacity=workload.capacity, service_time=service_time, percentile=signal.percentile)
+
+
+def _service_time(workload: Workload) -> float:
+    return workload.service_time.total_seconds() if workload.service_time else 1 / workload.capacity

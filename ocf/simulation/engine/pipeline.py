@@ -26,7 +26,7 @@ __all__ = ["Pipeline", "Times"]
 _Level = Callable[[int, int], float]
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
-_AT_ONCE: Final = frozenset({SignalSource.QUEUE, SignalSource.LATENCY, SignalSource.SCHEDULE})
+_AT_ONCE: Final = frozenset({SignalSource.QUEUE, SignalSource.BACKLOG, SignalSource.LATENCY, SignalSource.SCHEDULE})
 """Sources whose value is that of the moment, and not an average."""
 
 
@@ -279,11 +279,11 @@ class Pipeline:
         if meter.latency is not None:
             # All pods have the same latency, which is that of the load units that they share.
             return meter.latency.at(rate=self._rate, capacity=queue.capacity, waiting=queue.length)
-        if not meter.per_pod:
-            return queue.length
-        if load is not None:
-            return load.queue.length
-        return queue.length / pods.ready if pods.ready else 0.0
+        counted = queue if load is None or not meter.per_pod else load.queue
+        units = counted.length + meter.in_work * counted.served
+        if counted is not queue or not meter.per_pod:
+            return units
+        return units / pods.ready if pods.ready else 0.0
 
 
 def _gauge(meter: Meter, level: float) -> Gauge | Peak:

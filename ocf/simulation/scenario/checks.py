@@ -97,8 +97,8 @@ def activator_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[S
         for name in triggers:
             yield ScenarioProblem(
                 ("workload", "signals", name, "source"),
-                "must be load or queue, got served: nothing is served while no pod runs, so the workload would never be"
-                " scaled up from zero",
+                "must be load, queue or backlog, got served: nothing is served while no pod runs, so the workload would"
+                " never be scaled up from zero",
             )
 
 

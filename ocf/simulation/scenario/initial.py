@@ -177,7 +177,7 @@ def _amount(milli: int) -> str:
 def _signals(autoscaler: Autoscaler) -> Iterator[str]:
     names = dict.fromkeys(metric.name for metric in autoscaler.metrics if metric.type not in RESOURCE_METRICS)
     if names:
-        yield "  # What the other metrics follow: load, served, or queue; `factor` is the value for one unit."
+        yield "  # What the other metrics follow: load, served, queue or backlog; `factor` is the value for one unit."
         yield "  signals:"
     for name in names:
         yield f"    {dump_document({name: None}).partition(': null')[0]}: {{source: load, factor: 1}}"
@@ -185,7 +185,7 @@ def _signals(autoscaler: Autoscaler) -> Iterator[str]:
 
 def _trigger_signals(parts: ScaledObjectParts) -> Iterator[str]:
     if parts.signals:
-        yield "  # What the triggers follow: load, served, queue or latency; `factor` is the value for one unit."
+        yield "  # What the triggers follow: load, served, queue, backlog, latency; `factor` is the value for one unit."
         yield "  signals:"
     for each in parts.signals:
         yield f"    # {each.comment}"

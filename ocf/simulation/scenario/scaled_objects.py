@@ -290,8 +290,27 @@ def _queue(position: int, trigger: "ScaleTrigger", kind: _Kind) -> tuple[str, st
     # In earlier versions of the trigger for RabbitMQ, the number was in `queueLength`.
     target = found.get(kind.target) or found.get("queueLength") or kind.default
     of_rate = found.get("mode") == "MessageRate"
-    comment = f"trigger {position}, {trigger.type}: {'the messages that arrive' if of_rate else 'what waits'}"
-    return name, target, TriggerSignal(name, {"source": "load" if of_rate else "queue", "factor": 1}, comment)
+    source, text = ("load", "the messages that arrive") if of_rate else ("queue", "what waits")
+    if not of_rate and _counts_work(trigger):
+        source, text = "backlog", "what waits or is in work"
+    comment = f"trigger {position}, {trigger.type}: {text}"
+    return name, target, TriggerSignal(name, {"source": source, "factor": 1}, comment)
+
+
+def _counts_work(trigger: "ScaleTrigger") -> bool:
+    """Return whether KEDA also counts messages that were delivered and are not done."""
+    found = trigger.metadata
+    if trigger.type == "rabbitmq":
+        # Over AMQP the broker tells only what is ready. With `auto`, the scheme of the host decides.
+        protocol = found.get("protocol", "auto")
+        is_http = protocol == "http" or (protocol == "auto" and found.get("host", "").startswith("http"))
+        return is_http and found.get("excludeUnacknowledged") != "true"
+    if trigger.type == "aws-sqs-queue":
+        return found.get("scaleOnInFlight") != "false"
+    if trigger.type == "azure-queue":
+        return found.get("queueLengthStrategy", "all").lower() != "visibleonly"
+    # The lag of Kafka counts up to the committed offset, and a locked message of a service bus is active.
+    return trigger.type != "redis"
 
 
 def _other(position: int, trigger: "ScaleTrigger") -> tuple[str, str, TriggerSignal]:
@@ -301,7 +320,7 @@ def _other(position: int, trigger: "ScaleTrigger") -> tuple[str, str, TriggerSig
     key = next((each for each in _TARGETS if _NUMBER.fullmatch(found.get(each, ""))), None)
     target = found[key] if key else "1"
     asked = "" if key else ", and its target in the HPA, which is assumed as 1"
-    wanted = f"write its source (load, served, queue, latency) and factor{asked}"
+    wanted = f"write its source (load, served, queue, backlog, latency) and factor{asked}"
     comment = f"trigger {position}, {trigger.type}: assumed; {wanted}"
     return name, target, TriggerSignal(name, {"source": "load", "factor": 1}, comment, is_assumed=True)
 

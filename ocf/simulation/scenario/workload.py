@@ -59,6 +59,8 @@ class SignalSource(StrEnum):
     """The load that is served."""
     QUEUE = "queue"
     """The load units that wait."""
+    BACKLOG = "backlog"
+    """The load units that wait or are in work, where each is in work for the service time."""
     SCHEDULE = "schedule"
     """The replicas of a schedule while it is active, otherwise 0; not in a metric of type Pods."""
     LATENCY = "latency"

@@ -188,7 +188,7 @@ NONE = (
     [
         pytest.param({"activation_thresholds": {"jobs": 10_000}}, {}, (WAITING + HIGH,), id="below the threshold"),
         pytest.param({}, {"signals": {"jobs": {"source": "served"}}}, (WAITING + NONE,), id="no value without pods"),
-        pytest.param({}, {}, (), id="active"),
+        pytest.param({}, {"signals": {"jobs": {"source": "backlog"}}}, (), id="active"),
     ],
 )
 def test_a_workload_that_stays_at_zero_under_load_is_in_the_warnings(
@@ -204,6 +204,33 @@ def test_a_workload_without_replicas_and_without_an_activator_is_in_the_warnings
         "from 0s to the end, load arrives while the workload has no replicas, and nothing scales it up: the HPA is off"
         " at 0 replicas; set `workload.replicas`, or add `activator`"
     )
+
+
+BUSY: dict[str, Any] = {"capacity": 0.5, "replicas": 20, "requests": {}}
+
+
+def test_a_worker_that_is_scaled_down_while_it_serves_load_is_in_the_warnings() -> None:
+    scenario = idle({}, spec={"minReplicas": 20, "maxReplicas": 30}, workload=BUSY, duration="1h")
+    result = run(scenario, (0, 6))
+    (first, *_, last) = by_activator(result)
+    assert (first[1:], last[1:]) in {((20, 0), (20, 0)), ((20, 0), (0, 20))}
+    times = sum(after == 0 for _, _, after in by_activator(result))
+    (warning,) = result.warnings
+    assert warning == (
+        f"at {first[0]:.0f}s, and {times} times in all, the activator scales down from 20 replicas while load is"
+        " served, because no trigger is active; the source queue counts only what waits: if the scaler also counts"
+        " what is in work, set the source backlog"
+    )
+
+
+def test_a_worker_is_active_while_its_backlog_is_in_work() -> None:
+    busy = {**BUSY, "signals": {"jobs": {"source": "backlog"}}}
+    scenario = idle({}, spec={"minReplicas": 20, "maxReplicas": 30}, workload=busy, duration="1h")
+    result = run(scenario, (0, 6), (1800, 0))
+    # Each of 6 units per second is in work for two seconds: 12 for 20 replicas with a target of 50.
+    assert result.columns.utilization[5] == pytest.approx(0.6 / 50)
+    assert [(before, after) for _, before, after in by_activator(result)] == [(20, 0)]
+    assert result.warnings == ()
 
 
 def test_load_that_arrives_just_before_the_end_is_no_reason_for_a_warning() -> None:
@@ -244,7 +271,7 @@ PERCENT = "{type: Resource, resource: {name: cpu, target: {type: Utilization, av
             JOBS,
             "served",
             "{}",
-            "workload.signals.jobs.source: must be load or queue, got served",
+            "workload.signals.jobs.source: must be load, queue or backlog, got served",
             id="a source that is zero without pods",
         ),
         pytest.param(

@@ -107,7 +107,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         },
         "signals": {
             "signal": {
-                "source": draw(st.sampled_from(["load", "served", "queue", "latency"])),
+                "source": draw(st.sampled_from(["load", "served", "queue", "backlog", "latency"])),
                 "factor": draw(st.sampled_from([1.0, 0.37])),
             }
         },

@@ -165,7 +165,18 @@ def test_the_activator_is_that_of_the_scaled_object(
 @pytest.mark.parametrize(
     ("given", "source"),
     [
-        pytest.param(JOBS, "queue", id="a queue"),
+        pytest.param(JOBS, "queue", id="AMQP"),
+        pytest.param(trigger("rabbitmq", protocol="http"), "backlog", id="HTTP"),
+        pytest.param(trigger("rabbitmq", host="https://rabbit/"), "backlog", id="HTTP by its host"),
+        pytest.param(trigger("rabbitmq", host="https://rabbit/", protocol="amqp"), "queue", id="AMQP by its protocol"),
+        pytest.param(trigger("rabbitmq", protocol="http", excludeUnacknowledged="true"), "queue", id="ready only"),
+        pytest.param(trigger("aws-sqs-queue"), "backlog", id="SQS"),
+        pytest.param(trigger("aws-sqs-queue", scaleOnInFlight="false"), "queue", id="SQS, visible only"),
+        pytest.param(trigger("azure-queue"), "backlog", id="Azure"),
+        pytest.param(trigger("azure-queue", queueLengthStrategy="visibleonly"), "queue", id="Azure, visible only"),
+        pytest.param(trigger("azure-servicebus"), "backlog", id="service bus"),
+        pytest.param(trigger("kafka"), "backlog", id="lag"),
+        pytest.param(trigger("redis"), "queue", id="a list"),
         pytest.param(trigger("rabbitmq", queueName="jobs", mode="MessageRate", value="5"), "load", id="a rate"),
         pytest.param(OFFICE, "schedule", id="a schedule"),
     ],
@@ -181,14 +192,14 @@ def test_what_a_trigger_follows_is_known_of_queues_and_schedules(given: dict[str
     [
         pytest.param(
             scaled_object(JOBS, trigger("mysql", queryValue="12")),
-            "workload.signals.s1-mysql: trigger 1, mysql: assumed; write its source (load, served, queue, latency) and"
-            " factor",
+            "workload.signals.s1-mysql: trigger 1, mysql: assumed; write its source (load, served, queue, backlog,"
+            " latency) and factor",
             id="another type",
         ),
         pytest.param(
             scaled_object(trigger("external", scalerAddress="x:1")),
             "workload.signals.s0-external: trigger 0, external: assumed; write its source (load, served, queue,"
-            " latency) and factor, and its target in the HPA, which is assumed as 1",
+            " backlog, latency) and factor, and its target in the HPA, which is assumed as 1",
             id="a target that is not known",
         ),
         pytest.param(
@@ -269,7 +280,7 @@ def read(manifest: dict[str, Any], target: dict[str, Any] | None = None) -> tupl
 @pytest.mark.parametrize(
     "triggers",
     [
-        pytest.param((JOBS,), id="a queue"),
+        pytest.param((trigger("rabbitmq", protocol="http", queueName="jobs"),), id="a queue"),
         pytest.param((OFFICE, CPU), id="a schedule and cpu"),
         pytest.param((CPU,), id="cpu"),
         pytest.param((trigger("external", scalerAddress="x:1"), ACTIVATION), id="a type that is not known"),

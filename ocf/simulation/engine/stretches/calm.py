@@ -105,6 +105,9 @@ class CalmSamples:
         idle, slope, window, steps = meter.idle, meter.slope, self._times.window, self._steps
         if meter.source is SignalSource.QUEUE:
             return [amount(idle)] * len(times)
+        if meter.source is SignalSource.BACKLOG:
+            level, rates = calm.level(meter), (steps.rates[steps.at(time)] for time in times)
+            return [amount(idle + slope * level(meter.in_work * rate)) for rate in rates]
         if meter.timed is not None:
             return [amount(idle + slope * meter.timed.at(time)) for time in times]
         if meter.latency is not None:
