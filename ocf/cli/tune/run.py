@@ -30,6 +30,7 @@ from ocf.simulation.tuning.page import to_html
 from ocf.simulation.tuning.samplers import SamplerName
 from ocf.simulation.tuning.search import SearchFile, read_search
 from ocf.simulation.tuning.settings import TunedSetting
+from ocf.simulation.tuning.tables import setting_text
 from ocf.simulation.tuning.tuned import Tuned
 
 __all__ = ["TuneRequest", "print_schema", "run"]
@@ -178,8 +179,17 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 def _write(request: TuneRequest, tuned: Tuned, currency: str) -> None:
     if request.write is not None and tuned.is_feasible:
         write_file(Path(request.write), [_manifest(Path(request.files[0]), tuned)], "--write")
+        _note_unwritten(tuned)
     if request.report is not None:
         write_file(Path(request.report), [to_html(tuned, currency=currency)], "--report")
+
+
+def _note_unwritten(tuned: Tuned) -> None:
+    """Print which settings of the winner the manifest does not have: those of fields of the scenario."""
+    for path, value in tuned.winner.values.items():
+        if not path.startswith("spec."):
+            detail = f"{path}: the winner has {setting_text(value)}, which is not a field of the HPA"
+            echo(f"note: {detail}: set it where the scenario has it from", err=True)
 
 
 def _manifest(scenario: Path, tuned: Tuned) -> str:

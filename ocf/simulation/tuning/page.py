@@ -11,12 +11,12 @@ from typing import Final
 
 from ocf.autoscaling.explain.html_page import html_page
 from ocf.simulation.tuning.front_chart import figures
-from ocf.simulation.tuning.tables import Table, tables, verdict_lines
+from ocf.simulation.tuning.tables import VIOLATED, Table, tables, verdict_lines
 from ocf.simulation.tuning.tuned import Tuned
 
 __all__ = ["to_html"]
 
-_BAD: Final = frozenset({"VIOLATED", "invalid"})
+_BAD: Final = (VIOLATED, "invalid")
 _MOST: Final = 1_000
 """Rows of the front in a page."""
 
@@ -68,4 +68,4 @@ def _table(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    return f"<td{' class=bad' if text in _BAD else ''}>{escape(text)}</td>"
+    return f"<td{' class=bad' if text.startswith(_BAD) else ''}>{escape(text)}</td>"

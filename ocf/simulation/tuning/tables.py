@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,8 +11,10 @@ from ocf.simulation.measures.formatting import value_text
 from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.tuned import Finalist, Tuned
 
-__all__ = ["Table", "measure_names", "setting_text", "short_names", "tables", "verdict_lines"]
+__all__ = ["VIOLATED", "Table", "measure_names", "setting_text", "short_names", "tables", "verdict_lines"]
 
+VIOLATED: Final = "VIOLATED"
+"""The beginning of a cell about a requirement that is not met."""
 _DASH: Final = "-"
 
 
@@ -69,9 +71,10 @@ def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
         yield f"The current settings violate: {', '.join(tuned.current.unmet)}."
     if tuned.runner_up is not None and tuned.is_feasible:
         yield f"The winner compared with the runner-up: {_changes(tuned, tuned.runner_up, currency)}."
-    weights = {each.path: each.weight for each in reversed(tuned.effects)}
-    idle = [each.path for each in tuned.effects if weights[each.path] == 0]
-    if tuned.effects and tuned.effects[0].weight > 0:
+    # A setting matters if one of its values does; the effects begin with the setting that matters most.
+    moving = {each.path for each in tuned.effects if each.weight > 0}
+    idle = [each.path for each in tuned.effects if each.path not in moving]
+    if tuned.effects and tuned.effects[0].path in moving:
         yield f"Around the winner, {tuned.effects[0].path} matters most."
     if idle:
         yield f"Around the winner, these do not change any objective: {', '.join(dict.fromkeys(idle))}."
@@ -162,7 +165,7 @@ def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
     ]
     for requirement in tuned.requirements:
         unmet = [each.unmet_held_out if held_out else each.unmet for _, each in finalists]
-        rows.append((requirement.text, *("VIOLATED" if requirement.text in each else "met" for each in unmet)))
+        rows.append((requirement.text, *(VIOLATED if requirement.text in each else "met" for each in unmet)))
     share = f"{tuned.searched * 100:.3g} %"
     if held_out:
         title = f"held out: the last {(1 - tuned.searched) * 100:.3g} % of the time"
@@ -216,19 +219,27 @@ def _front(tuned: Tuned, currency: str, most: int | None) -> Table:
 def _effects(tuned: Tuned, currency: str) -> Table:
     names = short_names(list(tuned.winner.values))
     winner = tuned.front[0]
+
+    def unmet(measures: Mapping[str, float]) -> Iterator[str]:
+        return (each.text for each in tuned.requirements if not each.holds(measures))
+
+    def violated(texts: Iterable[str]) -> str:
+        # Across several scenarios, a requirement may be violated in one and met by their mean.
+        return ": ".join(filter(None, (VIOLATED, ", ".join(texts))))
+
     rows = [
         (
             "none",
             "the winner",
             *(value_text(one.name, winner.measures[one.name], currency=currency) for one in tuned.objectives),
-            "met" if tuned.is_feasible else "VIOLATED",
+            "met" if tuned.is_feasible else violated(tuned.winner.unmet),
         ),
         *(
             (
                 names[each.path],
                 setting_text(each.value),
                 *(_text(one.name, each.measures, currency) for one in tuned.objectives),
-                "met" if each.is_allowed else ("VIOLATED" if each.measures else "invalid"),
+                "met" if each.is_allowed else (violated(unmet(each.measures)) if each.measures else "invalid"),
             )
             for each in tuned.effects
         ),

@@ -135,6 +135,17 @@ def test_an_hpa_of_a_beta_is_converted_with_a_note() -> None:
     assert done.stderr.startswith("note: hpa.yaml: autoscaling/v2beta2 is not served by Kubernetes 1.26 and newer: ")
 
 
+def test_settings_that_the_manifest_has_no_field_for_are_noted() -> None:
+    search = ("--search", "controller.tolerance=0.05|0.2", "--search", "spec.minReplicas=1|4")
+    done = tuned("--output", "json", "--write", "tuned.yaml", search=search)
+    value = json.loads(done.stdout)["winner"]["settings"]["controller.tolerance"]
+    assert done.stderr == (
+        f"note: controller.tolerance: the winner has {value}, which is not a field of the HPA: set it where the"
+        " scenario has it from\n"
+    )
+    assert "note" not in tuned("--output", "json", search=search).stderr
+
+
 def test_requirements_that_cannot_be_met_exit_with_1_and_write_no_manifest() -> None:
     done = tuned("--require", "overload_time < 1%", "--require", "pod_hours < 0.2", "--write", "tuned.yaml")
     assert done.exit_code == 1

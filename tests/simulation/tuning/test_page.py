@@ -66,6 +66,8 @@ def test_without_allowed_settings_the_page_says_so_and_shows_no_front() -> None:
     assert "<p class='warning'>No settings meet the requirements. The closest ones violate: pod_hours &lt; 0.1." in page
     assert "<figure>" not in page
     assert "<td class=bad>VIOLATED</td>" in page
+    # In the table of effects, no column names the requirement.
+    assert "<td class=bad>VIOLATED: pod_hours &lt; 0.1</td>" in page
 
 
 def test_text_is_never_markup() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
@@ -425,3 +426,17 @@ def test_the_state_of_other_inputs_is_rejected_and_kept(tmp_path: Path, changes:
 def test_a_problem_needs_a_trace_and_a_setting() -> None:
     with pytest.raises(ConfigError, match="nothing to search"):
         TuningProblem(traces=(), settings=(parse_setting("spec.minReplicas=1..2"),))
+
+
+def test_a_setting_matters_if_any_of_its_values_does() -> None:
+    found = tune(
+        problem("spec.minReplicas=3..8", f"{WINDOW}=0|60", traces=(trace(STEADY, text=FIXED),)),
+        target("pod_hours", require=("overload_time < 1%",)),
+    )
+    first, second, other = found.effects
+    assert (first.path, second.path, other.weight) == ("spec.minReplicas", "spec.minReplicas", 0)
+    mixed = replace(found, effects=(replace(first, weight=0.0), second, other))
+    assert [line for line in verdict_lines(mixed) if line.startswith("Around")] == [
+        "Around the winner, spec.minReplicas matters most.",
+        f"Around the winner, these do not change any objective: {WINDOW}.",
+    ]
