@@ -68,7 +68,7 @@ def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
         # Otherwise it would never be idle.
         low = 0
     peak, hours = _CAPACITY * autoscaler.maximum // 2, 24 if "schedule:" in parts[2] else 1
-    parts.append(_LOAD.format(low=low, peak=peak, hours=hours))
+    parts.append(_LOAD.format(low=low, peak=peak, hours=hours, metrics=_metrics(autoscaler, parts_of)))
     return "\n".join(parts)
 
 
@@ -95,7 +95,7 @@ load:
 
 # How use becomes the samples that the controller reads.
 metrics:
-  scrapePeriod: 15s
+{metrics}
 
 # A good run, for the report and for `--fail-if`.
 objectives:
@@ -104,6 +104,15 @@ objectives:
 duration: {hours}h
 seed: 1
 """
+
+
+def _metrics(autoscaler: Autoscaler, parts: ScaledObjectParts | None) -> str:
+    if parts is None or not parts.signals:
+        return "  scrapePeriod: 15s"
+    lines = ["  # KEDA asks the sources of its triggers itself.", "  scrapePeriod: 1s"]
+    if _resources(autoscaler):
+        lines.append("  window: 15s")
+    return "\n".join(lines)
 
 
 def _workload(autoscaler: Autoscaler, target: Manifest | None, parts: ScaledObjectParts | None) -> Iterator[str]:

@@ -361,8 +361,8 @@ def test_init_writes_the_scenario_of_a_scaled_object() -> None:
     done = simulated("--init", "manifests.yaml")
     assert done.exit_code == 0, done.output
     assert done.stderr == (
-        "note: workload.signals.s1-mysql: trigger 1, mysql: assumed; write its source (load, served, queue, backlog, latency)"
-        " and factor\n"
+        "note: workload.signals.s1-mysql: trigger 1, mysql: assumed; write its source (load, served, queue, backlog,"
+        " latency) and factor\n"
     )
     assert "secret" not in done.output
     scenario = parse_scenario(done.stdout)

@@ -33,7 +33,7 @@ workload:
   # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request.
   # usage:
   #   cpu: {idle: 50m, busy: 500m}
-  # What the other metrics follow: load, served, or queue; `factor` is the value for one unit.
+  # What the other metrics follow: load, served, queue or backlog; `factor` is the value for one unit.
   signals:
     jobs: {source: load, factor: 1}
 """

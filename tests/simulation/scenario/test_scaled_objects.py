@@ -1,5 +1,6 @@
 """Scenarios of ScaledObjects: the HPA that KEDA makes of them, its activator, and what their triggers follow."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -303,3 +304,20 @@ def test_its_scenario_has_requests_signals_and_nothing_secret() -> None:
     assert "secret" not in text
     # An hour from midnight on would not have the schedule in it.
     assert load_series(scenario).end == 24 * 3600
+
+
+@pytest.mark.parametrize(
+    ("manifest", "period", "window"),
+    [
+        pytest.param(scaled_object(JOBS), 1, None, id="KEDA asks the source"),
+        pytest.param(scaled_object(JOBS, CPU), 1, 15, id="cpu is averaged"),
+        pytest.param(scaled_object(CPU), 15, None, id="cpu alone"),
+    ],
+)
+def test_the_values_of_triggers_are_read_at_their_source(
+    manifest: dict[str, Any], period: int, window: int | None
+) -> None:
+    _, scenario = read(manifest, DEPLOYMENT)
+    found = scenario.metrics
+    assert found.scrape_period == timedelta(seconds=period)
+    assert found.window == (None if window is None else timedelta(seconds=window))
