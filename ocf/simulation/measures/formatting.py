@@ -10,6 +10,8 @@ __all__ = ["duration_text", "number_text", "value_text"]
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _THOUSAND: Final = 1000
+_NOISE: Final = 1e-9
+"""Values below it are what sums and exponential functions leave of 0."""
 
 
 def value_text(name: str, value: float, *, currency: str = "") -> str:
@@ -22,6 +24,8 @@ def value_text(name: str, value: float, *, currency: str = "") -> str:
     Example:
         >>> value_text("overload_time", 0.02), value_text("latency_p95", 0.25), value_text("time_to_recover_max", 135)
         ('2 %', '250 ms', '2 min 15 s')
+        >>> value_text("late_share", 1.55e-21)
+        '0 %'
     """
     unit = MEASURES[name].unit
     if unit is MeasureUnit.PRICE:
@@ -33,9 +37,11 @@ def number_text(value: float) -> str:
     """Return a number with four significant digits, and all digits of its whole part.
 
     Example:
-        >>> number_text(1234567.8), number_text(0.123456), number_text(12)
-        ('1 234 568', '0.1235', '12')
+        >>> number_text(1234567.8), number_text(0.123456), number_text(12), number_text(4e-17)
+        ('1 234 568', '0.1235', '12', '0')
     """
+    if abs(value) < _NOISE:
+        return "0"
     if abs(value) >= _THOUSAND:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.4g}"
@@ -48,7 +54,7 @@ def duration_text(seconds: float) -> str:
         >>> duration_text(0.0123), duration_text(45), duration_text(3600), duration_text(90_000)
         ('12.3 ms', '45 s', '1 h', '25 h')
     """
-    if seconds == 0:
+    if abs(seconds) < _NOISE:
         return "0 s"
     if seconds < 1:
         return f"{seconds * _THOUSAND:.3g} ms"
@@ -60,7 +66,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value * 100:.3g} %"
+    return f"{value * 100:.3g} %" if abs(value) >= _NOISE else "0 %"
 
 
 _TEXTS: Final[Mapping[MeasureUnit, Callable[[float], str]]] = {

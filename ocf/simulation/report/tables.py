@@ -1,6 +1,6 @@
 """Tables of a report: the values of a chart, and the best of several runs."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from html import escape
@@ -69,7 +69,7 @@ def _line_rows(chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled
 def _span(series: Series, sample: Sampled, begin: float, until: float) -> str:
     """Return the lowest and the highest value in a part of the time."""
     first = max(0, bisect_right(sample.times, begin) - 1)
-    last = max(first + 1, bisect_right(sample.times, until))
+    last = max(first + 1, bisect_left(sample.times, until))
     low = [each for each in sample.low.get(series.key, ())[first:last] if each is not None]
     if not low:
         return "none"

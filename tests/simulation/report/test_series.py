@@ -1,13 +1,16 @@
 """Data of charts."""
 
+import re
 from math import nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.simulation.report.series import sampled
-from tests.simulation.runs import columns
+from ocf.simulation.report.charts import Chart, Series
+from ocf.simulation.report.series import Sampled, sampled
+from ocf.simulation.report.tables import chart_table
+from tests.simulation.runs import columns, reported, run
 
 
 def test_few_rows_are_kept() -> None:
@@ -44,3 +47,13 @@ def test_a_missing_value_does_not_hide_the_others() -> None:
 def test_a_row_of_nothing_but_missing_values_has_none(name: str) -> None:
     none = nan if name == "utilization" else -1
     assert sampled(columns([0, 1], **{name: [none, none]}), 2, most=1).low[name] == (None,)
+
+
+@pytest.mark.parametrize(("at", "text"), [(599, "30 to 42"), (600, "30"), (601, "30")])
+def test_a_part_of_a_table_has_the_values_before_its_end(at: float, text: str) -> None:
+    """The second of twelve parts of an hour ends at 600 s; the value that begins there is that of the third one."""
+    report = reported(run([0, at], duration=3600, load=[30, 42]))
+    chart = Chart(title="Load", description="", series=(Series(0, "load", "load", "s0"),))
+    sample = Sampled((0, at), {"load": (30, 42)}, {})
+    cells = re.findall("<td>([^<]*)</td>", chart_table(chart, [report], [sample]))
+    assert cells[3] == text
