@@ -27,6 +27,7 @@ from ocf.simulation.engine.stretches import Shared, Stretches
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.checks import doubts
 from ocf.simulation.scenario.workload import Workload
 
 if TYPE_CHECKING:
@@ -318,7 +319,10 @@ class Run:
             condition_changes=tuple(controller.changes),
             syncs=self._syncs,
             bounds=(autoscaler.minimum, autoscaler.maximum),
-            warnings=tuple(zero_warnings(self._columns, self._end / SECOND, self._activation)),
+            warnings=(
+                *doubts(scenario, autoscaler),
+                *zero_warnings(self._columns, self._end / SECOND, self._activation),
+            ),
         )
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric
+from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.objects.durations import format_duration
 from ocf.objects.model_errors import nearest
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
@@ -21,6 +22,7 @@ __all__ = [
     "ScenarioProblem",
     "activator_problems",
     "contradictions",
+    "doubts",
     "has_prices",
     "missing_inputs",
     "node_group_problems",
@@ -131,6 +133,33 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
         yield ScenarioProblem(("prediction",), detail)
     if scenario.duration is not None:
         yield from _after_the_end(scenario, scenario.duration)
+
+
+def doubts(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[str]:
+    """Yield what a scenario makes of the numbers of a run that its author may not mean."""
+    workload = scenario.workload
+    tolerance = tolerances_of(autoscaler, scenario.controller.settings()).up
+    for position, metric in enumerate(autoscaler.metrics):
+        if metric.type not in RESOURCE_METRICS:
+            continue
+        request, usage = workload.requests.get(metric.name, 0), workload.usage.get(metric.name)
+        most = request if usage is None else max(usage.busy, usage.starting or 0)
+        share = metric.target.utilization
+        target = metric.target.average or 0 if share is None else request * share / 100
+        # A ratio within the tolerance changes nothing.
+        if most <= target * (1 + tolerance):
+            name = f"workload.requests.{metric.name}" if usage is None else f"workload.usage.{metric.name}.busy"
+            yield (
+                f"spec.metrics[{position}] of the HPA never scales up: a pod at full capacity uses"
+                f" {most / target * 100:.3g} % of the target for {metric.name}; measure what it uses, and raise"
+                f" `{name}`, or lower the target"
+            )
+    if workload.connections is not None:
+        bound = "" if scenario.objectives.latency is None else "; `objectives.latency` decides by them"
+        yield (
+            "latencies do not hold with `workload.connections`: they are those of one queue in front of all pods, while"
+            f" each pod has one of its own{bound}"
+        )
 
 
 def _of_workload(workload: Workload) -> Iterator[ScenarioProblem]:

@@ -18,6 +18,8 @@ __all__ = ["initial_scenario", "target_requests"]
 
 _CAPACITY: Final = 100
 _METADATA: Final = ("name", "namespace")
+_BEYOND_TARGET: Final = 150
+"""Percent of a target that is an amount that a pod is assumed to use at full capacity."""
 _UNKNOWN: Final = {"cpu": "500m", "memory": "256Mi"}
 
 
@@ -139,20 +141,39 @@ def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
     )
     yield f"  # Requests of one pod, {origin}."
     yield "  requests:"
-    for name in names:
+    requests = {name: known.get(name) or _assumed_request(autoscaler, name) for name in names}
+    for name, request in requests.items():
         assumed = "" if name in known or not known else "  # an assumption: the target has none"
-        yield f"    {name}: {_amount(known[name]) if name in known else _UNKNOWN.get(name, '1')}{assumed}"
+        yield f"    {name}: {_amount(request)}{assumed}"
+    # A pod at full capacity uses its request, which has to be more than the target, or nothing would scale up.
+    busy = {name: max(request, _beyond_target(autoscaler, name)) for name, request in requests.items()}
     yield "  # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request."
-    if "memory" not in names:
+    beyond = [name for name in names if name != "memory" and busy[name] > requests[name]]
+    if "memory" not in names and not beyond:
         yield "  # usage:"
         yield "  #   cpu: {idle: 50m, busy: 500m}"
         return
-    request = known.get("memory") or Quantity.parse(_UNKNOWN["memory"]).milli
     yield "  usage:"
-    yield "    # cpu: {idle: 50m, busy: 500m}"
+    for name in beyond:
+        yield "    # An assumption: a pod at full capacity uses more than its target."
+        yield f"    {name}: {{idle: 0, busy: {_amount(busy[name])}}}"
+    if "cpu" not in beyond:
+        yield "    # cpu: {idle: 50m, busy: 500m}"
+    if "memory" not in names:
+        return
     yield "    # An assumption: half of the memory is used without load, and what load needed is not given back, as by"
     yield "    # many garbage collectors and caches. Measure it, and write after how long it is given back."
-    yield f"    memory: {{idle: {_amount(request // 2)}, busy: {_amount(request)}, releaseAfter: 24h}}"
+    yield f"    memory: {{idle: {_amount(busy['memory'] // 2)}, busy: {_amount(busy['memory'])}, releaseAfter: 24h}}"
+
+
+def _beyond_target(autoscaler: Autoscaler, resource: str) -> int:
+    """Return a use that is above each target that is an amount, in thousandths; 0 without one."""
+    metrics = (each for each in autoscaler.metrics if each.type in RESOURCE_METRICS and each.name == resource)
+    return max((each.target.average or 0 for each in metrics), default=0) * _BEYOND_TARGET // 100
+
+
+def _assumed_request(autoscaler: Autoscaler, resource: str) -> int:
+    return _beyond_target(autoscaler, resource) or Quantity.parse(_UNKNOWN.get(resource, "1")).milli
 
 
 def target_requests(autoscaler: Autoscaler, target: Manifest | None) -> dict[str, int]:

@@ -310,3 +310,44 @@ def test_a_latency_behind_a_backlog_is_the_time_to_serve_it() -> None:
     found = {row["time"]: row["utilization"] for row in rows_of(result)}
     assert found[45] == pytest.approx(2)  # 1 / (10 - 5) s
     assert found[75] == pytest.approx(301)
+
+
+NEVER = (
+    "spec.metrics[0] of the HPA never scales up: a pod at full capacity uses SHARE % of the target for cpu; measure"
+    " what it uses, and raise `workload.FIELD`, or lower the target"
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "workload", "expected"),
+    [
+        pytest.param("1500m", {}, ("66.7", "requests.cpu"), id="more than the request"),
+        pytest.param("1", {}, ("100", "requests.cpu"), id="the request"),
+        pytest.param("950m", {}, ("105", "requests.cpu"), id="within the tolerance"),
+        pytest.param("900m", {}, None, id="above the tolerance"),
+        pytest.param(90, {"usage": {"cpu": {"busy": "800m"}}}, ("88.9", "usage.cpu.busy"), id="a utilization"),
+        pytest.param(70, {"usage": {"cpu": {"busy": "800m"}}}, None, id="a utilization that is reached"),
+        pytest.param(90, {"usage": {"cpu": {"busy": "800m", "starting": "2"}}}, None, id="reached while pods start"),
+    ],
+)
+def test_a_target_that_full_load_does_not_reach_is_in_the_warnings(
+    target: int | str, workload: dict[str, Any], expected: tuple[str, str] | None
+) -> None:
+    kind = {"averageValue": target} if isinstance(target, str) else {"averageUtilization": target}
+    name = "AverageValue" if isinstance(target, str) else "Utilization"
+    hpa = hpa_of({"type": "Resource", "resource": {"name": "cpu", "target": {"type": name, **kind}}})
+    result = run(scenario_of(hpa, workload=workload), (0, 200))
+    found = [] if expected is None else [NEVER.replace("SHARE", expected[0]).replace("FIELD", expected[1])]
+    assert list(result.warnings) == found
+    assert not found or max(result.columns.replicas) == 1
+
+
+@pytest.mark.parametrize("connections", [None, {"lifetime": "1m"}])
+@pytest.mark.parametrize("objectives", [{}, {"latency": {"atMost": "2s"}}])
+def test_latencies_with_connections_have_a_warning(
+    connections: dict[str, str] | None, objectives: dict[str, Any]
+) -> None:
+    workload = {} if connections is None else {"connections": connections}
+    warnings = run(scenario_of(workload=workload, objectives=objectives), (0, 5)).warnings
+    assert [each.startswith("latencies do not hold") for each in warnings] == [True] * bool(connections)
+    assert ["`objectives.latency`" in each for each in warnings] == [bool(objectives)] * bool(connections)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ocf.errors import ManifestError
-from ocf.simulation import initial_scenario, load_series, parse_scenario
+from ocf.simulation import initial_scenario, load_series, parse_scenario, simulate
 
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 MEMORY = {
@@ -76,7 +76,7 @@ def test_memory_does_not_fall_with_the_load(metrics: tuple[Any, ...]) -> None:
     usage = scenario.workload.usage
 
     assert {name: (each.idle, each.busy) for name, each in usage.items()} == {
-        "memory": (256 * 2**20 * 1000, 512 * 2**20 * 1000)
+        "memory": (768 * 2**20 * 1000, 1536 * 2**20 * 1000)
     }
     assert scenario.duration is not None
     assert usage["memory"].release_after > scenario.duration
@@ -99,7 +99,7 @@ def test_requests_that_the_target_does_not_have_are_named() -> None:
 
     text = initial_scenario(hpa(CPU, MEMORY), target)
 
-    assert "    cpu: 1\n    memory: 256Mi  # an assumption: the target has none" in text
+    assert "    cpu: 1\n    memory: 1536Mi  # an assumption: the target has none" in text
 
 
 def test_it_leaves_out_what_the_api_server_adds() -> None:
@@ -113,3 +113,20 @@ def test_it_leaves_out_what_the_api_server_adds() -> None:
 def test_an_hpa_that_cannot_be_decoded_is_an_error() -> None:
     with pytest.raises(ManifestError, match=r"spec\.maxReplica: unknown field"):
         initial_scenario(hpa(maxReplica=3))
+
+
+@pytest.mark.parametrize("requests", [None, "10m", "5"])
+@pytest.mark.parametrize(
+    ("name", "target"), [("cpu", "800m"), ("cpu", "20m"), ("memory", "400Mi"), ("memory", "3Gi"), ("nvidia.com/x", "2")]
+)
+def test_full_load_exceeds_a_target_that_is_an_amount(name: str, target: str, requests: str | None) -> None:
+    metric = {
+        "type": "Resource",
+        "resource": {"name": name, "target": {"type": "AverageValue", "averageValue": target}},
+    }
+    container = {"name": "app", "resources": {"requests": {name: requests}}}
+    workload = None if requests is None else {"spec": {"template": {"spec": {"containers": [container]}}}}
+    scenario = parse_scenario(initial_scenario(hpa(metric, minReplicas=2), workload))
+    result = simulate(scenario, load_series(scenario))
+    assert result.warnings == ()
+    assert max(result.columns.replicas) > 2
