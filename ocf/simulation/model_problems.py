@@ -62,7 +62,7 @@ def _detail(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: typ
             else f"required value: {allowed}"
         )
     text, seen = error_text(error), seen_at(path, value)
-    is_shown = error["type"] == "missing" or seen.removeprefix(", got ") in text
+    is_shown = error["type"] == "missing" or ", got " in text or seen.removeprefix(", got ") in text
     return text if is_shown else f"{text}{seen}"
 
 

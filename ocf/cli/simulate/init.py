@@ -10,7 +10,7 @@ import click
 
 from ocf.autoscaling.api.kinds import kind_problem
 from ocf.cli.output import echo
-from ocf.errors import ConfigError, ForbiddenError, ManifestError, NotFoundError
+from ocf.errors import ConfigError, FieldProblem, ForbiddenError, ManifestError, NotFoundError
 from ocf.objects import ObjectKey
 from ocf.objects.paths import get_field
 from ocf.schema.kubernetes import FeatureGates
@@ -86,16 +86,20 @@ def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> 
 
 
 def _check(document: Document, hpa: Manifest) -> None:
-    prefix = ""
     if hpa.get("kind") == SCALED_OBJECT_KIND:
         try:
             parts = parts_of_scaled_object(hpa)
         except ManifestError as error:
             raise InputError(_problem(document, each.path, each.detail) for each in error.problems) from None
-        hpa, prefix = parts.hpa, "of the HPA that KEDA makes of it: "
-    _, problems = checked_hpa(hpa, FeatureGates())
+        _, problems = checked_hpa(parts.hpa, FeatureGates())
+        problems = [
+            FieldProblem(parts.written_path(each.path), f"of the HPA that KEDA makes of it: {each.detail}")
+            for each in problems
+        ]
+    else:
+        _, problems = checked_hpa(hpa, FeatureGates())
     if problems:
-        raise InputError(_problem(document, each.path, f"{prefix}{each.detail}") for each in problems)
+        raise InputError(_problem(document, each.path, each.detail) for each in problems)
 
 
 def _problem(document: Document, path: str, detail: str) -> InputProblem:

@@ -11,6 +11,7 @@ from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, load_document
 from ocf.objects.durations import format_duration
+from ocf.objects.manifest_stream import documents_in
 from ocf.objects.paths import format_path
 from ocf.objects.yaml_places import YamlNode, split_path
 from ocf.schema.kubernetes import FeatureGates
@@ -74,8 +75,18 @@ def parse_scenario(text: str, *, file: str = _UNNAMED, directory: str | Path = "
     try:
         manifest = load_document(text)
     except ManifestError as error:
-        raise InputError(text_problems(error, file)) from None
+        raise InputError(_of_manifests(text, file) or text_problems(error, file)) from None
     return _Reader(manifest, text, file, Path(directory)).read()
+
+
+def _of_manifests(text: str, file: str) -> list[InputProblem]:
+    """Return the problem of a text that has an autoscaler among several manifests; none for another text."""
+    documents = documents_in(file, text.encode())
+    kinds = [str(each.manifest.get("kind")) for each in documents if each.manifest is not None]
+    if not {HPA_KIND, SCALED_OBJECT_KIND} & set(kinds):
+        return []
+    detail = f"must hold one Scenario, got {', '.join(kinds)}: `ocf simulate --init` writes a scenario for them"
+    return [InputProblem(file, detail)]
 
 
 class _Reader:

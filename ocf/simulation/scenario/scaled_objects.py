@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from ocf.autoscaling.targets.scaled_objects import scaled_object_field
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest
 from ocf.objects.paths import get_field
@@ -27,6 +28,8 @@ _PAUSED: Final = "autoscaling.keda.sh/paused"
 _MAX_REPLICAS: Final = 100
 _REPLACED: Final = re.compile(r"[/.:%()]")
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+_METRIC: Final = re.compile(r"spec\.metrics\[(\d+)\]")
+_TRIGGER: Final = re.compile(r"s(\d+)-")
 _RESOURCES: Final = frozenset({"cpu", "memory"})
 
 
@@ -97,6 +100,14 @@ class ScaledObjectParts:
     activator: Mapping[str, Any] | None
     signals: tuple[TriggerSignal, ...]
     notes: tuple[str, ...]
+
+    def written_path(self, path: str) -> str:
+        """Return the field of the ScaledObject from which KEDA takes a field of the HPA."""
+        if metric := _METRIC.match(path):
+            source = self.hpa["spec"]["metrics"][int(metric[1])]
+            trigger = _TRIGGER.match(get_field(source, ("external", "metric", "name")) or "")
+            return f"spec.triggers[{trigger[1]}].metadata" if trigger else "spec.triggers"
+        return scaled_object_field(path) if path.startswith("spec.") else path
 
 
 @dataclass(slots=True)

@@ -247,6 +247,16 @@ def test_an_autoscaler_in_place_of_a_scenario_is_one_problem(kind: str) -> None:
     )
 
 
+@pytest.mark.parametrize("autoscaler", ["HorizontalPodAutoscaler", "ScaledObject"])
+def test_manifests_in_place_of_a_scenario_have_a_hint(autoscaler: str) -> None:
+    manifest = HPA if autoscaler == "HorizontalPodAutoscaler" else SCALED_OBJECT
+    Path("web.yaml").write_text(f"{DEPLOYMENT}---\n{manifest}")
+    assert simulated("web.yaml").stderr == (
+        f"error: web.yaml: must hold one Scenario, got Deployment, {autoscaler}: `ocf simulate --init` writes a"
+        " scenario for them\n"
+    )
+
+
 def test_an_output_to_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(ENOSPC, "No space left on device")
@@ -380,8 +390,21 @@ def test_init_writes_the_scenario_of_a_scaled_object() -> None:
         pytest.param(
             "maxReplicaCount: 5",
             "minReplicaCount: 9\n  maxReplicaCount: 5",
-            "spec.maxReplicas: of the HPA that KEDA makes of it: ",
+            "manifests.yaml:7: spec.maxReplicaCount: of the HPA that KEDA makes of it: ",
             id="what the API server rejects",
+        ),
+        pytest.param(
+            "maxReplicaCount: 5",
+            "maxReplicaCount: 5\n  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp:"
+            " {stabilizationWindowSeconds: 9999}}}}",
+            "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.stabilizationWindowSeconds: of the HPA",
+            id="a field of the behavior",
+        ),
+        pytest.param(
+            'queryValue: "12"',
+            'queryValue: "0"',
+            "spec.triggers[1].metadata: of the HPA",
+            id="a trigger",
         ),
         pytest.param(
             "type: mysql, metadata: {queryValue",

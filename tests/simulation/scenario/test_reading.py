@@ -597,3 +597,11 @@ def test_an_edit_that_cannot_be_is_an_error_with_its_line(old: str, new: str, ex
 
     [problem] = caught.value.problems
     assert expected in str(problem)
+
+
+def test_the_value_of_an_error_is_named_once() -> None:
+    text = VALID + "prediction: {forecaster: {type: SeasonalNaive, season: 90s}}\n"
+    with pytest.raises(InputError) as caught:
+        parse_scenario(text)
+    [problem] = caught.value.problems
+    assert problem.detail == "the season must be a multiple of the step, 1m0s, got 1m30s"
