@@ -17,6 +17,8 @@ from ocf.simulation.arrays import FloatArray, IntArray
 __all__ = [
     "ACTIVATED",
     "DEACTIVATED",
+    "FAILURE",
+    "ROLLOUT",
     "Columns",
     "ConditionChange",
     "GroupColumns",
@@ -28,6 +30,11 @@ ACTIVATED: Final = "activated"
 """The rule of an action of the activator that scales up, because a trigger is active."""
 DEACTIVATED: Final = "deactivated"
 """The rule of an action of the activator that scales down, because no trigger was active for the cooldown."""
+
+FAILURE: Final = "failure"
+"""The rule of an action of the workload that replaces pods that fail."""
+ROLLOUT: Final = "rollout"
+"""The rule of an action of the workload that begins or ends a rollout."""
 
 
 def _floats() -> FloatArray:
@@ -115,7 +122,7 @@ class GroupColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingAction:
-    """A scaling action of the HPA or the activator, or an action of a node group.
+    """A scaling action of the HPA or the activator, or an action of a node group or of the workload.
 
     Args:
         time: Seconds since the start.
@@ -141,9 +148,11 @@ class ScalingAction:
 
     @property
     def actor(self) -> str:
-        """What acts: `HPA`, `activator`, or for example `node group workers`."""
+        """What acts: `HPA`, `activator`, `workload`, or for example `node group workers`."""
         if self.source:
             return f"node group {self.source}"
+        if self.rule in (FAILURE, ROLLOUT):
+            return "workload"
         return "activator" if self.rule in (ACTIVATED, DEACTIVATED) else "HPA"
 
 
@@ -174,6 +183,7 @@ class SimulationResult:
         columns: The time series.
         actions: The scaling actions of the HPA and the activator in order.
         node_actions: The actions of the node groups in order.
+        workload_actions: The begin and the end of rollouts, and failures, in order; the replicas stay.
         node_groups: The columns of each node group by its name.
         condition_changes: The changes of the conditions in order; the first sync sets each one.
         syncs: Number of syncs.
@@ -188,6 +198,7 @@ class SimulationResult:
     columns: Columns
     actions: tuple[ScalingAction, ...] = ()
     node_actions: tuple[ScalingAction, ...] = ()
+    workload_actions: tuple[ScalingAction, ...] = ()
     node_groups: Mapping[str, GroupColumns] = field(default_factory=dict)
     condition_changes: tuple[ConditionChange, ...] = ()
     syncs: int = 0
@@ -197,5 +208,6 @@ class SimulationResult:
 
     @property
     def all_actions(self) -> tuple[ScalingAction, ...]:
-        """The actions of the HPA and of the node groups in order; at the same instant, that of the HPA is first."""
-        return tuple(sorted((*self.actions, *self.node_actions), key=attrgetter("time")))
+        """The actions of the HPA, the workload and the node groups in order; at the same instant, in this order."""
+        found = (*self.actions, *self.workload_actions, *self.node_actions)
+        return tuple(sorted(found, key=attrgetter("time")))

@@ -25,7 +25,7 @@ from ocf.simulation.engine.rollouts import Rollouts
 from ocf.simulation.engine.rows import Row, Table, arrays_of, demand_of
 from ocf.simulation.engine.stretches import Shared, Stretches
 from ocf.simulation.load import LoadSeries
-from ocf.simulation.result import Columns, GroupColumns, SimulationResult
+from ocf.simulation.result import FAILURE, ROLLOUT, Columns, GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.checks import doubts
 from ocf.simulation.scenario.workload import Workload
@@ -82,6 +82,7 @@ class Run:
         self._pods, self._nodes = _pods_and_nodes(scenario, replicas, name, container, clock=clock, full=full)
         self._queue = _queue_of(workload, self._pods)
         self._rollouts = Rollouts(workload.rollouts, self._pods)
+        self._workload_actions: list[ScalingAction] = []
         self._pipeline = Pipeline(
             scenario.metrics,
             meters_of(metrics, workload, clock, shared.forecast(scenario.prediction)),
@@ -236,6 +237,7 @@ class Run:
         if self._rollouts.is_active:
             if self._rollouts.scale(replicas, now):
                 self._rebalance(now)
+            self._note_end(now)
         elif replicas != self._pods.count:
             self._pods.scale(replicas, now)
             self._rebalance(now)
@@ -260,11 +262,27 @@ class Run:
         rollouts = self._rollouts
         if rollouts.due > now and not rollouts.is_active:
             return False
-        return rollouts.advance(now, self._controller.replicas)
+        if rollouts.due <= now:
+            self._note(now, ROLLOUT, "a rollout begins")
+        changed = rollouts.advance(now, self._controller.replicas)
+        self._note_end(now)
+        return changed
 
     def _fail(self, now: int) -> None:
         while self._failures and self._failures[0][0] <= now:
-            self._pods.fail(self._failures.pop(0)[1], now)
+            count = self._failures.pop(0)[1]
+            self._note(now, FAILURE, f"{count} {'pod fails and is' if count == 1 else 'pods fail and are'} replaced")
+            self._pods.fail(count, now)
+
+    def _note_end(self, now: int) -> None:
+        if not self._rollouts.is_active:
+            self._note(now, ROLLOUT, "the rollout has ended")
+
+    def _note(self, now: int, rule: str, reason: str) -> None:
+        """Note what happens to the workload while its replicas stay."""
+        replicas = self._controller.replicas
+        action = ScalingAction(time=now / SECOND, before=replicas, after=replicas, reason=reason, rule=rule)
+        self._workload_actions.append(action)
 
     def _next_load(self, now: int) -> None:
         """Move on to the step of the load that begins now."""
@@ -314,6 +332,7 @@ class Run:
             duration=self._end / SECOND,
             columns=self._columns,
             actions=tuple(controller.actions),
+            workload_actions=tuple(self._workload_actions),
             node_actions=() if self._nodes is None else self._nodes.actions,
             node_groups=self._groups,
             condition_changes=tuple(controller.changes),

@@ -43,7 +43,7 @@ def actions_table(result: SimulationResult) -> Iterator[str]:
 
 def has_actors(result: SimulationResult) -> bool:
     """Return whether a report names who acts: not where it is always the HPA."""
-    return bool(result.node_groups) or any(each.actor != "HPA" for each in result.actions)
+    return bool(result.node_groups) or any(each.actor != "HPA" for each in result.all_actions)
 
 
 def groups_table(run: Reported) -> Iterator[str]:

@@ -59,6 +59,7 @@ def part_of(result: SimulationResult, begin: float, end: float) -> SimulationRes
         duration=end - begin,
         columns=columns,
         actions=_actions(result.actions, begin, end),
+        workload_actions=_actions(result.workload_actions, begin, end),
         node_actions=_actions(result.node_actions, begin, end),
         node_groups={
             name: GroupColumns(**{each.name: getattr(found, each.name)[first:last] for each in fields(GroupColumns)})

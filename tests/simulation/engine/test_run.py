@@ -11,6 +11,7 @@ import pytest
 
 from ocf.errors import ConfigError
 from ocf.simulation import LoadSeries, simulate
+from ocf.simulation.report.actions import has_actors
 from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
 
 INSTANT: dict[str, Any] = {"startup": {"mean": "0s"}, "readiness": {"mean": "0s"}, "termination": {"mean": "0s"}}
@@ -351,3 +352,22 @@ def test_latencies_with_connections_have_a_warning(
     warnings = run(scenario_of(workload=workload, objectives=objectives), (0, 5)).warnings
     assert [each.startswith("latencies do not hold") for each in warnings] == [True] * bool(connections)
     assert ["`objectives.latency`" in each for each in warnings] == [bool(objectives)] * bool(connections)
+
+
+def test_rollouts_and_failures_are_in_the_actions() -> None:
+    workload = {
+        "replicas": 2,
+        "failures": [{"at": "1m"}, {"at": "2m", "pods": 2}],
+        "rollouts": [{"at": "3m", "maxSurge": 2, "maxUnavailable": 0}],
+        "readiness": {"mean": "20s"},
+        "startup": {"mean": "0s"},
+    }
+    result = run(scenario_of(hpa_of(minReplicas=2), workload=workload), (0, 5))
+    assert [(each.time, each.after, each.actor, each.reason) for each in result.all_actions] == [
+        (60, 2, "workload", "1 pod fails and is replaced"),
+        (120, 2, "workload", "2 pods fail and are replaced"),
+        (180, 2, "workload", "a rollout begins"),
+        (200, 2, "workload", "the rollout has ended"),
+    ]
+    assert result.actions == ()
+    assert has_actors(result)
