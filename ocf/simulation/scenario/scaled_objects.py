@@ -312,7 +312,7 @@ def _counts_work(trigger: "ScaleTrigger") -> bool:
     """Return whether KEDA also counts messages that were delivered and are not done."""
     found = trigger.metadata
     if trigger.type == "rabbitmq":
-        # Over AMQP the broker tells only what is ready. With `auto`, the scheme of the host decides.
+        # Over AMQP the broker returns only what is ready. With `auto`, the scheme of the host decides.
         protocol = found.get("protocol", "auto")
         is_http = protocol == "http" or (protocol == "auto" and found.get("host", "").startswith("http"))
         return is_http and found.get("excludeUnacknowledged") != "true"
