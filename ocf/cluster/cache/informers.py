@@ -113,9 +113,9 @@ class Informers:
             of_kind.remove(informer)
             self._close_later(informer)
 
-    def keeps(self, informer: SelectiveInformer) -> bool:
+    def keeps(self, informer: object) -> bool:
         """Return whether the informers of a kind are in use."""
-        return self._by_scope.get(informer.scope) is informer
+        return any(one is informer for one in self)
 
     def started(self, key: ObjectKey) -> Informer | None:
         """Return the informer that holds an object if it exists; None if none was started."""

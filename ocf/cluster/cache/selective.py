@@ -32,7 +32,7 @@ from ocf.objects.resource_versions import is_older
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.cache.informer import Informer
-    from ocf.cluster.cache.informers import Informers
+    from ocf.cluster.cache.informer_maker import InformerMaker
     from ocf.cluster.cache.list_filter import ListFilter
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.objects import Manifest
@@ -64,7 +64,7 @@ class SelectiveInformer:
         self,
         scope: WatchScope,
         selection: Selection,
-        maker: Informers,
+        maker: InformerMaker,
         is_own: Callable[[CacheEntry], bool] | None = None,
     ) -> None:
         self.scope: Final = scope
