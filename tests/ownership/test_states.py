@@ -281,8 +281,8 @@ QUIET: Final = silent("quiet")
         pytest.param(
             [QUIET, workload("Deployment", QUIET)],
             "progressing",
-            "Deployment web has 0 of 1 pods ready for 12 minutes; so Shop quiet has a problem; it does not report whether"
-            " it is ready.",
+            "Deployment web has 0 of 1 pods ready for 12 minutes; so Shop quiet has a problem; it does not report"
+            " whether it is ready.",
             id="with what is not ready",
         ),
         pytest.param(
