@@ -17,9 +17,12 @@ class InformerMaker(Protocol):
 
     def make(self, scope: WatchScope, selection: Selection | None) -> Informer:
         """Make an informer; None selects all."""
+        ...
 
     def end(self, informer: Informer) -> None:
         """Stop an informer."""
+        ...
 
     def keeps(self, informer: object) -> bool:
         """Return whether those of a kind may have more informers; not once they are being closed."""
+        ...

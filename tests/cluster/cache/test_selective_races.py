@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ocf.cluster.protocol import ObjectList, WatchEvent, WatchOptions
 
 T = TypeVar("T")
-KIND: Final = ("v1", "ConfigMap")
+KIND: Final[tuple[str, str]] = ("v1", "ConfigMap")
 LABELLED: Final = Selection(label_selector="ours=yes")
 MERGE: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="us")
 
@@ -77,7 +77,7 @@ class World:
         timing = CacheTiming(
             sleep=asyncio.sleep, monotonic=asyncio.get_running_loop().time, random=lambda: 0.0, idle_timeout=20.0
         )
-        selections = {} if selection is None else {KIND: selection}
+        selections: dict[tuple[str, str], Selection] = {} if selection is None else {KIND: selection}
         self.cached = CachedCluster(self.connection, timing=timing, selections=selections)
 
     def key(self, name: str) -> ObjectKey:
