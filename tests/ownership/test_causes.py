@@ -102,7 +102,7 @@ class Case(NamedTuple):
     """An owner and what belongs to it.
 
     Args:
-        objects: The owner first; events are told apart by their kind.
+        objects: The objects of the snapshot, the owner first, and its events.
         parts: Parts of the sentence, in order.
     """
 

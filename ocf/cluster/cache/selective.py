@@ -343,7 +343,7 @@ class SelectiveInformer:
     def served(self, by: Informer, *, failed: bool = False) -> None:
         """Pass on that the API server may serve the kind anew."""
         if by not in self._bases and not by.was_listed:
-            # The API server refuses the watch of one object, and the owners that read this object have been told.
+            # The API server refuses to watch this object; the status of the owners that read it says so already.
             return
         for on_served in [each.on_served for each in self._subscriptions if each.on_served is not None]:
             on_served(failed=failed)

@@ -154,7 +154,7 @@ class Membership:
         return self._problem
 
     def describe(self) -> str:
-        """Return what this process holds, or for what it waits, for whoever operates the cluster."""
+        """Return a text for `/readyz?verbose`: the slots that this process holds, or the lease that it waits for."""
         if self._waits:
             return f"waits: {self._waits}"
         parts = [f"{len(self.slots.held)} of {len(self.holders)} slots", f"replicas: {len(self.replicas)}"]
