@@ -1,4 +1,4 @@
-"""Public incidents: what was observed appears in a scenario, and the setting that people found to help helps.
+"""Public incidents: what was observed appears in a scenario, and a setting that helps is simulated, too.
 
 The sizes of clusters and loads are not in the reports, so the scenarios have their own. Each also runs without the part
 of the model that it needs, which shows nothing.

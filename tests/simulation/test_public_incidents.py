@@ -1,4 +1,4 @@
-"""Public reports about scaling from and to zero, as scenarios: what was observed appears, and what helped helps."""
+"""Public reports about scaling from and to zero, as scenarios: what was observed, and the effect of a setting."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Cron expressions mean what they mean to robfig/cron v3.0.1, the library of KEDA and of the CronJob controller.
 
-The table was recorded from the library. 36 000 random expressions at changes of the clock were equal, but for zones in
-which a change skips midnight or half an hour.
+The table was recorded from the library. Of 40 000 random expressions at changes of the clock in nine time zones, 20
+differed, all in Africa/Cairo and Australia/Lord_Howe, where a change skips midnight or half an hour.
 """
 
 from datetime import UTC, datetime, timedelta
