@@ -55,14 +55,14 @@ class Document(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File, document and path in it, for messages.
+        """File, document and path in it, for messages; the file alone for the file as a whole.
 
         Example:
             >>> Document("shops.yaml", 2, path="items[0]").place
             'shops.yaml: document 2, items[0]'
         """
         file = "the standard input" if self.file == STDIN else self.file
-        return f"{file}: document {self.number}{self.path and f', {self.path}'}"
+        return f"{file}: document {self.number}{self.path and f', {self.path}'}" if self.number else file
 
 
 def documents_in(file: str, data: bytes) -> Iterator[Document]:

@@ -306,10 +306,10 @@ def _checked(name: str, states: Mapping[str, str], minor: int, *, value: bool) -
     state = states.get(name)
     if state is None:
         close = get_close_matches(name, states, n=1)
-        advice = f"did you mean {close[0]}? " if close else ""
+        advice = f"did you mean {close[0]}? The" if close else "the"
         used = ", ".join(sorted(gate for gate in (*GATED_FIELDS, *_OTHER_EFFECTS) if gate in states))
         raise ConfigError(
-            f'Kubernetes 1.{minor} has no feature gate "{name}": {advice}Those with an effect on the embedded API '
+            f'Kubernetes 1.{minor} has no feature gate "{name}": {advice} gates with an effect on the embedded API '
             f"server are {used}; the other gates of the release are accepted"
         )
     if _LOCKED in state and value is not (_ON in state):

@@ -66,7 +66,7 @@ def _of_files(question: OwnerQuestion, now: datetime | None) -> OwnerReading:
     objects: list[Manifest] = []
     for document in read_documents(question.files):
         if document.manifest is None:
-            raise ConfigError(f"{document.place} is not an object: {document.problem}")
+            raise ConfigError(f"{document.place}: {document.problem}")
         objects.append(document.manifest)
     events = [one for one in objects if _is_event(one)]
     others = _newest(one for one in objects if not _is_event(one))

@@ -162,7 +162,7 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 
     for document in read_documents(files):
         if document.manifest is None:
-            raise ConfigError(f"{document.file}: document {document.number}: {document.problem}")
+            raise ConfigError(f"{document.place}: {document.problem}")
         if document.manifest.get("kind") == KIND:
             yield name_of(document.manifest), document.manifest
 

@@ -203,6 +203,11 @@ def test_files_without_the_owner_name_what_they_have(tmp_path: Path) -> None:
     assert answer.stderr == f"error: no file has shop none; they have {known}\n"
 
 
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    answer = explain("shop/corner", "-f", "gone.yaml")
+    assert answer.stderr == "error: gone.yaml: cannot be read: No such file or directory\n"
+
+
 def test_files_with_many_objects_name_ten(tmp_path: Path) -> None:
     answer = explain("shop/none", "-f", written_file(tmp_path, [shop(name=f"shop-{number}") for number in range(30)]))
     assert answer.stderr.count("Shop shop-") == 10

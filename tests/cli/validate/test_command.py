@@ -198,7 +198,7 @@ class TestReport:
             (["--feature-gate", "Nope=true"], 'invalid feature gate "Nope=true": write NAME=true'),
             (["--feature-gate", "HPAScaleToZero=maybe"], "invalid feature gate"),
             (["--kubernetes-version", "2.0"], "2.0"),
-            (["--update-from", "gone.yaml"], "gone.yaml: document 0: cannot be read"),
+            (["--update-from", "gone.yaml"], "gone.yaml: cannot be read"),
         ],
     )
     def test_an_invalid_option_is_a_one_line_error(self, options: list[str], problem: str) -> None:

@@ -349,7 +349,7 @@ async def test_an_autoscaler_may_scale_to_zero_if_the_gate_is_on(
         pytest.param("1.33", {"EnvFile": True}, 'Kubernetes 1.33 has no feature gate "EnvFile"', id="a later gate"),
         pytest.param("", {"EnvFile": True}, 'has no feature gate "EnvFile": did you mean EnvFiles?', id="misspelt"),
         pytest.param(
-            "", {"a": True}, "Those with an effect .* are .*, EnvFiles, .*, PodLevelResources, ", id="known ones"
+            "", {"a": True}, "the gates with an effect .* are .*, EnvFiles, .*, PodLevelResources, ", id="known ones"
         ),
         pytest.param(
             "1.36", {"ImageVolume": False}, "ImageVolume cannot be false: it is locked in Kubernetes 1.36", id="locked"
