@@ -19,7 +19,7 @@ PROGRAMS: Final = Path(__file__).parent / "programs"
 JAVASCRIPT: Final = ("client_node",)
 OURS: Final = ("kubernetes",)
 """Clients that the environment of the tests has."""
-SECONDS: Final = 300.0  # of a program; a busy machine may need long for what usually takes seconds
+SECONDS: Final = 600.0  # of a program; a busy machine may need long for what usually takes seconds
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ocf.component.status.results import Action
 from ocf.concepts import OperationalStatus, ScaleTarget, StatusReport, SuspensionStatus
 from ocf.concepts.recorder import Why
 from ocf.editors import Editor
+from ocf.errors import TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.paths import get_field, with_field
 from ocf.objects.third_party.base import ApiModel, ApiObject
@@ -32,6 +33,7 @@ from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import ScalerResource
 from tests.primitives.third_party_definitions import third_party_definitions
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,8 +185,16 @@ SCALERS: Final = [
 async def world(env: Env, request: pytest.FixtureRequest) -> Env:
     """The environment, in which the kinds of all scalers are served and none of their objects exists."""
     if request.node.callspec.params["new_env"] == "envtest":
+        options = ListOptions(namespace="shop")
         for kind in (SCALED_OBJECT, OWN):
-            for live in (await env.cluster.list(*kind.key()[:2], ListOptions(namespace="shop"))).items:
+            api_version, name = kind.key()[:2]
+            # While a busy server fills its cache of a kind anew, lists of it are answered with 429.
+            page = await eventually(
+                lambda api_version=api_version, name=name: env.cluster.list(api_version, name, options),
+                lambda page: page is not None,
+                ignore=(TooManyRequestsError,),
+            )
+            for live in page.items:
                 await env.cluster.delete(ObjectKey.of(live))
     else:
         for definition in (KEDA, TUNERS):

@@ -216,9 +216,15 @@ async def test_a_paused_machine_deployment_is_available_when_it_is_resumed(
     provider = ClusterAPIProvider(env.cluster, env.namespace)
     await capi.change(name, pause(True), kind)
 
-    async def is_named() -> bool:
+    async def problem() -> str:
         (known,) = await provider.instance_types()
-        return known.problem == "MachineDeployment small is paused"
+        return known.problem
+
+    async def is_named() -> bool:
+        return await problem() == "MachineDeployment small is paused"
+
+    async def is_available() -> bool:
+        return not await problem()
 
     await env.until("the type is not available", is_named)
     await env.add_group(maxNodes=1)
@@ -228,6 +234,8 @@ async def test_a_paused_machine_deployment_is_available_when_it_is_resumed(
     error = (await env.read_conditions(env.key(API, "NodeGroup", "workers")))["Error"]
     assert "MachineDeployment small is paused" in error["message"]
     await capi.change(name, pause(False), kind)
+    # Cluster API ends the condition Paused on its own time; a catalog that is read before has the type as paused.
+    await env.until("the type is available", is_available)
     # Later than the catalog is read again.
     env.clock.advance(timedelta(minutes=6))
     await settled(capi, 1)
