@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.reader import Reader, environment_of
+from tests.docs.reader import ROOT, Reader, environment_of
 
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
-    """Give a reader with an empty folder."""
-    (tmp_path / "home").mkdir()
-    reader = Reader(tmp_path / "home", environment_of(tmp_path))
+    """Give a reader with an empty folder beside a clone."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "ocf").symlink_to(ROOT)
+    reader = Reader(tmp_path / "empty", environment_of(tmp_path))
     yield reader
     reader.leave()

@@ -24,7 +24,7 @@ import pytest
 from ocf.testing.envtest.binaries import find_programs
 from tests.requirements import leave_out
 
-__all__ = ["Reader", "environment_of", "is_as_shown", "steps"]
+__all__ = ["ROOT", "Reader", "environment_of", "is_as_shown", "steps"]
 
 ROOT: Final = Path(__file__).parents[2]
 BLOCK: Final = re.compile(r"^(?P<said>[^\n]*)\n+```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -175,7 +175,6 @@ def environment_of(folder: Path) -> dict[str, str]:
     installed = sysconfig.get_path("purelib")
     return {
         "HOME": str(folder),
-        "OCF": str(ROOT),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), _kubectl(), "/usr/bin", "/bin"]),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as "no", which is to say: without isolation
