@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Final, NamedTuple
 
-__all__ = ["TESTED", "closure", "lock_file"]
+__all__ = ["TESTED", "closure", "lock_file", "missing"]
 
 TESTED: Final[Mapping[str, str]] = {"mypy": "2.4.1", "ruff": "0.17.5"}
 """Versions of tools that a new project needs and that may not be installed, with which its template is tested."""
@@ -43,15 +43,32 @@ def closure(requirements: Iterable[str], fallback: Mapping[str, str] = TESTED) -
         if wanted in seen:
             continue
         seen.add(wanted)
-        try:
-            installed = distribution(wanted.name)
-        except PackageNotFoundError:
-            if wanted.name in fallback:
-                found[wanted.name] = fallback[wanted.name]
-            continue
-        found[wanted.name] = installed.version
-        waiting += _needed(installed.requires or (), wanted.extras)
+        needed = _requires(wanted.name)
+        if needed is not None:
+            found[wanted.name] = version(wanted.name)
+            waiting += _needed(needed, wanted.extras)
+        elif wanted.name in fallback:
+            found[wanted.name] = fallback[wanted.name]
     return dict(sorted(found.items()))
+
+
+def missing(requirements: Iterable[str]) -> list[str]:
+    """Return the packages that are not installed, of those that requirements name directly or by their extras.
+
+    Args:
+        requirements: Names with extras, such as `ocf[kopf]`.
+    """
+    wanted = [_parse(text) for text in requirements]
+    wanted += [each for one in wanted for each in _needed(_requires(one.name) or (), one.extras)]
+    return sorted({one.name for one in wanted if _requires(one.name) is None})
+
+
+def _requires(name: str) -> list[str] | None:
+    """Return the requirements of an installed package; None if it is not installed."""
+    try:
+        return distribution(name).requires or []
+    except PackageNotFoundError:
+        return None
 
 
 def lock_file(versions: Mapping[str, str], note: Sequence[str]) -> str:

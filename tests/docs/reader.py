@@ -171,8 +171,15 @@ def _kubectl() -> str:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """Return the environment of a reader who installs what is installed here, and asks no index for it."""
-    installed = sysconfig.get_path("purelib")
+    """Return the environment of a reader who installs what is installed here, and asks no index for it.
+
+    All packages are there but `ocf`, which is installed as the page says.
+    """
+    packages = folder / "packages"
+    packages.mkdir()
+    for each in Path(sysconfig.get_path("purelib")).iterdir():
+        if not each.name.startswith(("ocf-", "_ocf")):
+            (packages / each.name).symlink_to(each)
     return {
         "HOME": str(folder),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), _kubectl(), "/usr/bin", "/bin"]),
@@ -180,7 +187,7 @@ def environment_of(folder: Path) -> dict[str, str]:
         "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as "no", which is to say: without isolation
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
-        "PYTHONPATH": installed,
+        "PYTHONPATH": str(packages),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # a reader has none
         "TERM": "dumb",

@@ -1,12 +1,12 @@
 """Lock files from installed packages."""
 
 import re
-from importlib.metadata import version
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import pytest
 
-from ocf.scaffold.locked_versions import TESTED, closure, lock_file
+from ocf.scaffold.locked_versions import TESTED, closure, lock_file, missing
 
 LOCK = Path(__file__).parents[2] / "requirements" / "check.lock"
 
@@ -28,6 +28,19 @@ def test_extras_are_followed() -> None:
 def test_a_tool_that_is_not_installed_has_the_tested_version() -> None:
     assert closure(["Not_A.Package"], {"not-a-package": "1.0"}) == {"not-a-package": "1.0"}
     assert closure(["not-a-package"], {}) == {}
+
+
+def test_what_an_extra_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_kopf(name: str) -> Distribution:
+        if name == "kopf":
+            raise PackageNotFoundError(name)
+        return distribution(name)
+
+    assert missing(["ocf[kopf,admission]"]) == []
+    monkeypatch.setattr("ocf.scaffold.locked_versions.distribution", without_kopf)
+    assert missing(["ocf[kopf,admission]"]) == ["kopf"]
+    assert missing(["ocf[admission]"]) == []
+    assert missing(["no-such-package"]) == ["no-such-package"]
 
 
 @pytest.mark.parametrize("name", TESTED)

@@ -14,6 +14,8 @@ from ocf.cli.options import traceback_option
 from ocf.cli.output import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ocf.scaffold import OperatorProject
 
 __all__ = ["new_operator", "write_generated"]
@@ -60,6 +62,7 @@ def new_operator(  # noqa: PLR0913 (each is an option of the command line)
 
     from ocf.scaffold import OperatorProject
 
+    _check_packages({"--kopf": "kopf" if kopf else "", "--webhooks": "admission" if webhooks else ""})
     project = OperatorProject(
         name=name,
         kind=kind,
@@ -76,9 +79,38 @@ def new_operator(  # noqa: PLR0913 (each is an option of the command line)
     written = _write(project, folder)
     echo(f"wrote {written} files into {folder}; next:")
     echo(f"  cd {folder}")
-    click.echo("  python -m pytest   # with ocf[testing]")
+    if (source := _editable_source()) is not None:
+        echo(f"  pip wheel --no-deps --wheel-dir wheels {source}   # ocf is editable, and no index has it")
+    click.echo("  pip install --find-links wheels --requirement requirements/dev.lock")
+    click.echo("  make check")
     sample = f"samples/{project.owner_kind.lower()}.yaml"
     echo(f"  ocf dev {project.package} --controllers all --apply {sample}")
+
+
+def _check_packages(extras: Mapping[str, str]) -> None:
+    """Reject an option whose extra is not installed: the project could not run, and its lock files would lack it.
+
+    Args:
+        extras: Option to its extra; empty for one that is not given.
+
+    Raises:
+        ConfigError: If packages of an extra are missing.
+    """
+    from ocf.errors import ConfigError
+    from ocf.scaffold.locked_versions import missing
+
+    for option, extra in extras.items():
+        if extra and (names := missing([f"ocf[{extra}]"])):
+            raise ConfigError(f"{option} needs {', '.join(names)}: install it with pip install 'ocf[{extra}]'")
+
+
+def _editable_source() -> Path | None:
+    """Return the checkout of an editable `ocf`, whose wheel has to be built for the project."""
+    from importlib.metadata import distribution
+
+    from ocf.scaffold.installed_wheel import source_folder
+
+    return source_folder(distribution("ocf"))
 
 
 def _write(project: OperatorProject, folder: Path) -> int:
@@ -102,7 +134,12 @@ def _texts(project: OperatorProject) -> dict[str, str]:
 
 
 def _generate(project: OperatorProject, folder: Path) -> None:
-    """Write what follows from the project's code: manifests, chart and goldens, in a process of its own."""
+    """Write the wheel of `ocf`, and what follows from the project's code, in a process of its own."""
+    from importlib.metadata import distribution
+
+    from ocf.scaffold.installed_wheel import write_wheel
+
+    write_wheel(distribution("ocf"), folder / "wheels")
     program = "from ocf.cli.new.operator import write_generated; write_generated()"
     run_python(program, [project.package, *project.manifest_options], folder)
 

@@ -231,6 +231,16 @@ def test_an_error_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Monkey
     assert [path.name for path in folder.iterdir()] == ["other"]
 
 
+def test_an_option_without_its_packages_writes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written could not run, and its lock files would not name what it lacks."""
+    monkeypatch.setattr("ocf.scaffold.locked_versions.missing", lambda _: ["kopf"])
+
+    error = new("shop", "--kopf", code=2)
+
+    assert error.strip() == "error: --kopf needs kopf: install it with pip install 'ocf[kopf]'"
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
