@@ -86,9 +86,12 @@ def reject_duplicates(components: Sequence[Component]) -> None:
         names.add(component.name)
         other = by_type.setdefault(component.condition_type, component.name) if component.published else component.name
         if other != component.name:
+            example = f"{''.join(part.capitalize() for part in component.name.split('-'))}Ready"
             raise ConfigError(
                 f'components "{other}" and "{component.name}" of one owner have the same condition type'
-                f' "{component.condition_type}": each would overwrite the condition of the other one'
+                f' "{component.condition_type}": each would overwrite the condition of the other one. Give each a type'
+                f' of its own, such as Builder(..., condition_type="{example}"), and one condition'
+                " for all with `context.aggregate` in `report`"
             )
 
 

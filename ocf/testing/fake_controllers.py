@@ -1,7 +1,8 @@
 """Fake workload controllers for the embedded cluster, which runs none, so that workloads become ready.
 
 They create no pods. They only write the status of every Deployment, StatefulSet and DaemonSet as if all its pods were
-running. Use them in demos, and in tests that do not test the rollout itself.
+running, and `roll_out` that of claims and load balancers as well. Use them in demos, and in tests that do not test the
+rollout itself.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _COUNTS: Final = {
     "DaemonSet": ("desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled", "numberReady"),
 }
 _NODES: Final = 1
+_ADDRESS: Final = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+"""An address for documentation (RFC 5737), to which nobody is led."""
+_PROVISIONED: Final = {"PersistentVolumeClaim": "v1", "Service": "v1", "Ingress": "networking.k8s.io/v1"}
+"""Kinds that a controller of the storage or the network makes ready."""
 
 
 def rolled_out(workload: Manifest) -> Manifest:
@@ -80,7 +85,9 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
 
 
 async def roll_out(cluster: Cluster) -> bool:
-    """Report all workloads as rolled out, once.
+    """Report all workloads as rolled out, claims as bound, and load balancers as provisioned, once.
+
+    An Ingress and a Service of type `LoadBalancer` without an address get 192.0.2.1.
 
     Args:
         cluster: The cluster.
@@ -91,7 +98,22 @@ async def roll_out(cluster: Cluster) -> bool:
     changed = [
         await _report(cluster, workload) for kind in _COUNTS for workload in (await cluster.list(_API, kind)).items
     ]
+    for kind, api_version in _PROVISIONED.items():
+        for live in (await cluster.list(api_version, kind)).items:
+            status = _provisioned(live)
+            changed.append(status is not None and await _write(cluster, live, status))
     return any(changed)
+
+
+def _provisioned(live: Manifest) -> Manifest | None:
+    """Return the status that an object gets from the storage or the network; None if it needs none."""
+    spec, status = live.get("spec") or {}, live.get("status") or {}
+    if live["kind"] == "PersistentVolumeClaim":
+        capacity = (spec.get("resources") or {}).get("requests") or {}
+        bound = {"phase": "Bound", "accessModes": spec.get("accessModes") or [], "capacity": capacity}
+        return None if status.get("phase") == "Bound" else bound
+    wants_address = live["kind"] == "Ingress" or spec.get("type") == "LoadBalancer"
+    return _ADDRESS if wants_address and not (status.get("loadBalancer") or {}).get("ingress") else None
 
 
 async def _report_kind(cluster: Cluster, kind: str) -> None:
@@ -110,10 +132,11 @@ async def _report(cluster: Cluster, workload: Manifest) -> bool:
     wanted, status = rolled_out(workload), workload.get("status", {})
     if all(status.get(name, 0) == value for name, value in wanted.items()):  # counts of zero are not stored
         return False
+    return await _write(cluster, workload, wanted)
+
+
+async def _write(cluster: Cluster, live: Manifest, status: Manifest) -> bool:
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=_MANAGER, subresource=Subresource.STATUS)
     with suppress(NotFoundError, ConflictError):  # its next event has the new state
-        await cluster.patch(
-            ObjectKey.of(workload),
-            {"status": wanted},
-            PatchOptions(patch_type=PatchType.MERGE, field_manager=_MANAGER, subresource=Subresource.STATUS),
-        )
+        await cluster.patch(ObjectKey.of(live), {"status": status}, options)
     return True

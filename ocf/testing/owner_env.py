@@ -17,7 +17,7 @@ from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
 from ocf.component.model.context_values import ContextValues
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.recorder import NullRecorder
-from ocf.errors import NotFoundError
+from ocf.errors import ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission.policies import apply_policies
 from ocf.runtime.operator import Operator, Relation
@@ -183,8 +183,8 @@ class OwnerEnv(Generic[O, C]):
         A deleted owner is settled once it is gone.
 
         Args:
-            rollouts: Whether the controllers act after each reconcile; without any, workloads are rolled out as if
-                their pods were running at once: all workloads of the cluster, so pass False on one that tests share.
+            rollouts: Whether the controllers act after each reconcile; without any, `roll_out` makes all workloads,
+                claims and load balancers of the cluster ready at once, so pass False on one that tests share.
             most: The largest number of reconciles.
 
         Raises:
@@ -251,9 +251,16 @@ class OwnerEnv(Generic[O, C]):
             owner = await self.cluster.get(key)
         except NotFoundError:
             return None
-        return await reconcile_if_selected(
-            operator, owner, cluster, clock=self.clock, recorder=self._recorder, values=self.values
-        )
+        try:
+            return await reconcile_if_selected(
+                operator, owner, cluster, clock=self.clock, recorder=self._recorder, values=self.values
+            )
+        except ForbiddenError as error:
+            if self._reconciles_with is not self.cluster:
+                error.add_note(
+                    "The operator reconciles with its roles: `ocf manifests` writes them anew after a change."
+                )
+            raise
 
 
 async def reconcile_if_selected(

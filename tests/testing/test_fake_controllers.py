@@ -1,4 +1,4 @@
-"""Fake workload controllers report every workload as rolled out and write nothing else."""
+"""Fake controllers make workloads, claims and load balancers ready, and write nothing else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ocf.cluster import PatchOptions, PatchType
-from ocf.concepts import AliveStatus, ApplyOperation
+from ocf.concepts import AliveStatus, ApplyOperation, OperationalStatus
 from ocf.objects import Manifest, ObjectKey
-from ocf.primitives import daemonset, deployment, statefulset
+from ocf.primitives import daemonset, deployment, ingress, pvc, service, statefulset
 from ocf.testing.fake_controllers import fake_workload_controllers, roll_out
 from ocf_server import EmbeddedCluster
 
@@ -78,4 +78,38 @@ async def test_a_workload_without_pods_is_rolled_out_once(cluster: EmbeddedClust
     await cluster.create(workload("Deployment", replicas=0), field_manager="author")
 
     assert await roll_out(cluster)
+    assert not await roll_out(cluster)
+
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+BACKEND = {"service": {"name": "web", "port": {"number": 80}}}
+
+
+@pytest.mark.parametrize(
+    ("builder", "spec"),
+    [
+        pytest.param(pvc.Builder, CLAIM, id="PersistentVolumeClaim"),
+        pytest.param(ingress.Builder, {"defaultBackend": BACKEND}, id="Ingress"),
+        pytest.param(service.Builder, {"type": "LoadBalancer", "ports": [{"port": 80}]}, id="Service"),
+    ],
+)
+async def test_what_storage_and_network_provide_is_there_once(
+    cluster: EmbeddedCluster, builder: Any, spec: Manifest
+) -> None:
+    resource = builder({"metadata": {"name": "web", "namespace": "default"}, "spec": spec}).build()
+    pending = await cluster.create(resource.render(), field_manager="author")
+    assert resource.operational_status(ApplyOperation.NONE, pending).status is OperationalStatus.PENDING
+
+    assert await roll_out(cluster)
+    assert not await roll_out(cluster)
+
+    live = await cluster.get(resource.key)
+    assert resource.operational_status(ApplyOperation.NONE, live).status is OperationalStatus.OPERATIONAL
+
+
+async def test_a_service_without_a_load_balancer_is_left_alone(cluster: EmbeddedCluster) -> None:
+    spec = {"ports": [{"port": 80}]}
+    made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+    await cluster.create(made, field_manager="author")
+
     assert not await roll_out(cluster)

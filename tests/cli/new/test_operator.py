@@ -118,6 +118,67 @@ def test_projects_pass_their_own_checks(folder: Path, monkeypatch: pytest.Monkey
         assert " passed, 1 skipped" in passed, "only the test on a real API server is skipped"
 
 
+GROWN: Final = {
+    "from ocf.component import Builder, Component\n": (
+        "from ocf.cluster import Cluster\nfrom ocf.component import Builder, Component, ReconcileContext\n"
+    ),
+    "import configmap, deployment, service": "import configmap, deployment, ingress, pvc, service",
+    "import Operator, OwnerType": "import Operator, OwnerType, ReconcileOutcome",
+    "def components(owner: Shop) -> Component:\n": """\
+def components(owner: Shop) -> list[Component]:
+    return [web(owner), storage(owner)]
+
+
+def storage(owner: Shop) -> Component:
+    backend = {"service": {"name": owner.metadata.name, "port": {"name": "http"}}}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return (
+        Builder("storage", owner=owner.key, condition_type="StorageReady")
+        .with_resource(pvc.Builder({"spec": claim}))
+        .with_resource(ingress.Builder({"spec": {"defaultBackend": backend}}))
+        .build()
+    )
+
+
+def report(context: ReconcileContext, owner: Shop, outcome: ReconcileOutcome) -> None:
+    context.aggregate("Ready", *components(owner))
+
+
+async def on_delete(owner: Shop, context: ReconcileContext, cluster: Cluster) -> None:
+    print("goodbye to", owner.metadata.name, "which was served by this operator")
+
+
+def web(owner: Shop) -> Component:
+""",
+    'Builder("web", owner=owner.key)': 'Builder("web", owner=owner.key, condition_type="WebReady")',
+    "    components=components,\n": "    components=components,\n    report=report,\n    on_delete=on_delete,\n",
+}
+"""What an author adds first: a second component with a claim and an Ingress, a report, a function for the deletion."""
+
+
+@pytest.mark.long
+def test_a_project_that_has_grown_passes_its_checks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tests wait for no address and no volume, and its linter has no objection to parameters that hooks need."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    new("shop")
+    project = folder / "shop"
+    path = project / "shop" / "operator.py"
+    text = path.read_text("utf-8")
+    for before, after in GROWN.items():
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    path.write_text(text, "utf-8")
+
+    program("ruff", "check", ".", cwd=project)
+    program("ruff", "format", "--check", ".", cwd=project)
+    with locked(TYPES):
+        assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=project)
+    options = ("--owner=samples", "--replicas=2", "--directory=deploy")
+    python("-c", "from ocf.cli import main; main()", "manifests", "shop", *options, cwd=project)
+    tests = ("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+    assert " passed, 1 skipped" in program(*tests, "--ocf-update-goldens", cwd=project)
+
+
 FORKING: Final = """
 import json, os, sys
 from pathlib import Path
