@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 	bench format lock lock-lowest clean
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and show what it does
 	@$(BIN)/python -m examples.memcached.demo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,7 +16,7 @@ import click
 from ocf.errors import ConfigError
 from ocf.objects.printable import printable, printable_json
 
-__all__ = ["Output", "as_json", "echo", "grid", "log_text", "print_error", "value_text"]
+__all__ = ["Output", "as_json", "echo", "grid", "has_colors", "log_text", "print_error", "value_text"]
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60
@@ -34,9 +35,19 @@ def echo(line: str = "", *, color: str | None = None, bold: bool = False, err: b
 
     Args:
         line: The line; line ends in it are printed as escapes.
-        color: Its color; click omits it if the output is not a terminal.
+        color: Its color, which a terminal shows unless NO_COLOR is set.
     """
-    click.secho(printable(line), fg=color, bold=bold or None, err=err)
+    click.secho(printable(line), fg=color, bold=bold or None, err=err, color=False if _no_colors() else None)
+
+
+def has_colors() -> bool:
+    """Return whether the standard output shows colors: a terminal does, unless NO_COLOR is set."""
+    return sys.stdout.isatty() and not _no_colors()
+
+
+def _no_colors() -> bool:
+    """Return whether the user wants no colors in any program: https://no-color.org."""
+    return bool(os.environ.get("NO_COLOR"))
 
 
 def log_text(level: int) -> None:

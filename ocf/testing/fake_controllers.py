@@ -28,7 +28,7 @@ _COUNTS: Final = {
 }
 _NODES: Final = 1
 _ADDRESS: Final = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
-"""An address for documentation (RFC 5737), to which nobody is led."""
+"""An address for documentation (RFC 5737)."""
 _PROVISIONED: Final = {"PersistentVolumeClaim": "v1", "Service": "v1", "Ingress": "networking.k8s.io/v1"}
 """Kinds that a controller of the storage or the network makes ready."""
 

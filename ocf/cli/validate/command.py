@@ -118,7 +118,7 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
             failed = failed or not report.valid or (selection is not None and selection.fails(report.findings))
             yield report
 
-    for line in render(reports(), output):
+    for line in render(reports(), output, color=_has_colors()):
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     for line in scope.lines():
@@ -127,6 +127,14 @@ def validate(  # noqa: PLR0913 (each is an option of the command line)
         raise Exit(FAILED)
     if failed:
         raise Exit(FOUND)
+
+
+def _has_colors() -> bool:
+    if not sys.stdout.isatty():
+        return False
+    from ocf.cli.output import has_colors
+
+    return has_colors()
 
 
 def _once(documents: Iterable[Document]) -> Iterator[Document]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from click import style
+
 from ocf.cli.manifest_files import STDIN
 from ocf.objects.printable import printable, printable_json
 
@@ -35,16 +37,18 @@ class _Problem(NamedTuple):
     place: Place
 
 
+_COLORS: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _GITHUB_LEVELS: Final = {"error": "error", "warning": "warning", "info": "notice"}
 _SARIF_LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def render(reports: Iterable[ValidationReport], output: ReportFormat) -> Iterator[str]:
+def render(reports: Iterable[ValidationReport], output: ReportFormat, *, color: bool = False) -> Iterator[str]:
     """Render reports.
 
     Args:
         reports: The reports; the line formats render each one as soon as it is there.
+        color: Whether severities have colors, in text.
     """
     if output in {ReportFormat.JSON, ReportFormat.SARIF}:
         import json
@@ -52,16 +56,18 @@ def render(reports: Iterable[ValidationReport], output: ReportFormat) -> Iterato
         whole = _sarif(reports) if output is ReportFormat.SARIF else [report.to_json() for report in reports]
         yield printable_json(json.dumps(whole, indent=2, ensure_ascii=False))
     else:
-        lines = _annotations if output is ReportFormat.GITHUB else report_lines
         for report in reports:
-            yield from lines(report)
+            yield from _annotations(report) if output is ReportFormat.GITHUB else report_lines(report, color=color)
 
 
-def report_lines(report: ValidationReport) -> Iterator[str]:
+def report_lines(report: ValidationReport, *, color: bool = False) -> Iterator[str]:
     """Render a report as lines."""
     for problem in _problems(report):
-        severity = f"{problem.severity}: " if problem.found else ""
-        yield printable(f"{_location(report, problem.place)}: {severity}{_coded(problem)}")
+        place = printable(f"{_location(report, problem.place)}: ")
+        # What the server would reject has no word for its severity, so its text has the color.
+        severity, text = (f"{problem.severity}: ", _coded(problem)) if problem.found else (_coded(problem), "")
+        level = printable(severity)
+        yield f"{place}{style(level, fg=_COLORS[problem.severity]) if color else level}{printable(text)}"
 
 
 def _problems(report: ValidationReport) -> Iterator[_Problem]:

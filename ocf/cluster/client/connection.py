@@ -34,7 +34,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 import ocf
-from ocf.cluster.client.credentials import Credential, credentials_for
+from ocf.cluster.client.credentials import Credential, credentials_for, describe_credentials
 from ocf.cluster.client.paths import bad_request
 from ocf.cluster.client.proxy import environment_proxy
 from ocf.cluster.client.requests import HttpRequest, request_span, response_attributes
@@ -215,6 +215,10 @@ class Connection:
                 raise _redirected(request, answer)
             body = await _body(answer, _MAX_ERROR_BYTES, request_line=str(request))
             refusal = answer_error(answer.status, answer.headers, body, request_line=str(request))
+            if answer.status == _UNAUTHORIZED:
+                # The API server says nothing but "Unauthorized", for whatever reason.
+                problem = f"{refusal.message}: {self._host} does not accept {describe_credentials(self._config)}"
+                raise api_error(problem, code=refusal.code, reason=refusal.reason)
             raise as_impersonation_error(refusal, request.user or self._config.impersonate)
 
     def _log_warnings(self, request: HttpRequest, answer: aiohttp.ClientResponse) -> None:

@@ -20,7 +20,7 @@ from ocf.cluster.client.rest_config import ExecConfig, RestConfig
 from ocf.cluster.client.tls import ClientKeyPair
 from ocf.errors import ConfigError
 
-__all__ = ["Credential", "Credentials", "credentials_for"]
+__all__ = ["Credential", "Credentials", "credentials_for", "describe_credentials"]
 
 _PERIOD: Final = 60.0
 _log: Final = logging.getLogger(__name__)
@@ -115,6 +115,22 @@ def credentials_for(config: RestConfig, now: Callable[[], float]) -> Credentials
         if config.exec is not None:
             return Credentials(functools.partial(_from_plugin, config.exec), now)
     return Credentials(functools.partial(_constant, header), now)
+
+
+def describe_credentials(config: RestConfig) -> str:
+    """Return which credentials a connection has, without a secret, for the message of an answer that rejects them."""
+    certificate = config.tls.cert_file and f" in {config.tls.cert_file}"
+    # In the order of `credentials_for`.
+    found = {
+        f"the token in {config.bearer_token_file}": config.bearer_token_file,
+        "the bearer token": config.bearer_token,
+        f"the user name {config.username} with its password": config.username or config.password,
+        f"the client certificate{certificate}": config.tls.has_certificate,
+        "the token of the auth provider": config.auth_provider,
+        f"the credentials of the plugin {config.exec and config.exec.command}": config.exec,
+    }
+    nothing = "a request without credentials: the kubeconfig has no user, or the user has none"
+    return next((text for text, is_given in found.items() if is_given), nothing)
 
 
 def _static_header(config: RestConfig) -> str:

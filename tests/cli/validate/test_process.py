@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
@@ -36,3 +37,27 @@ def test_a_closed_pipe_ends_the_run_without_a_message(tmp_path: Path) -> None:
         os.close(reading)
         _, err = process.communicate()
     assert (process.returncode, err) == (128 + 13, b"")
+
+
+@pytest.mark.parametrize(
+    ("environment", "shown"),
+    [
+        pytest.param({}, "\x1b[31mspec.maxReplicas: ", id="colors"),
+        pytest.param({"NO_COLOR": "1"}, "spec.maxReplicas: ", id="NO_COLOR"),
+        # Only a value that is not empty counts: https://no-color.org
+        pytest.param({"NO_COLOR": ""}, "\x1b[31mspec.maxReplicas: ", id="an empty NO_COLOR"),
+    ],
+)
+def test_a_terminal_shows_severities_in_colors(tmp_path: Path, environment: dict[str, str], shown: str) -> None:
+    (tmp_path / "web.yaml").write_text(HPA)
+    here, there = os.openpty()
+    given = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | environment
+    command = [sys.executable, "-c", "from ocf.cli import main; main()", "validate", "web.yaml"]
+    done = subprocess.run(  # noqa: S603 (ours)
+        command, cwd=tmp_path, env=given, stdout=there, stderr=there, check=False
+    )
+    os.close(there)
+    printed = os.read(here, 10_000).decode()
+    os.close(here)
+    assert done.returncode == 1
+    assert f": web: {shown}" in printed

@@ -18,12 +18,12 @@ from aiohttp import web
 from ocf.cluster import ListOptions, ServiceAccount, WatchOptions
 from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig
 from ocf.cluster.client.connection import Connection
-from ocf.cluster.client.credentials import Credential, Credentials
+from ocf.cluster.client.credentials import Credential, Credentials, describe_credentials
 from ocf.cluster.client.exec_plugin import parse_credential
 from ocf.cluster.client.kubeconfig import load_config
 from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.rest_config import ExecConfig
-from ocf.errors import ApiError, ConfigError, ServerError
+from ocf.cluster.client.rest_config import ExecConfig, TlsConfig
+from ocf.errors import ApiError, ConfigError, ForbiddenError, ServerError
 
 if TYPE_CHECKING:
     from tests.cluster.client.conftest import Server
@@ -447,3 +447,43 @@ async def test_auth_providers_of_the_official_client(server: Server, provider: d
 
     assert expected in str(caught.value)
     assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        pytest.param({"bearer_token": "s3cr3t"}, "the bearer token", id="token"),
+        pytest.param({"bearer_token_file": "/var/token"}, "the token in /var/token", id="file"),
+        pytest.param({"username": "jane", "password": "s3cr3t"}, "the user name jane with its password", id="user"),
+        pytest.param(
+            {"exec": ExecConfig(command="aws", api_version="client.authentication.k8s.io/v1", args=("s3cr3t",))},
+            "the credentials of the plugin aws",
+            id="plugin",
+        ),
+        pytest.param(
+            {"tls": TlsConfig(cert_file="a.crt", key_file="a.key")}, "the client certificate in a.crt", id="file"
+        ),
+        pytest.param(
+            {"tls": TlsConfig(cert_data=b"a", key_data=b"s3cr3t")}, "the client certificate", id="certificate"
+        ),
+        pytest.param({"auth_provider": {"name": "oidc", "config": {"id-token": "s3cr3t"}}}, "the token of", id="oidc"),
+        pytest.param({}, "a request without credentials", id="nothing"),
+    ],
+)
+def test_credentials_are_described_without_a_secret(settings: dict[str, Any], words: str) -> None:
+    described = describe_credentials(RestConfig(host="https://10.0.0.1:6443", **settings))
+    assert described.startswith(words)
+    assert "s3cr3t" not in described
+
+
+async def test_an_answer_that_rejects_credentials_names_server_and_credentials(server: Server) -> None:
+    """The API server says "Unauthorized" only, and people look at the wrong cluster or user.
+
+    https://github.com/canonical/microk8s/issues/1626
+    """
+    async with _caller(server, RestConfig(host=server.url, bearer_token="s3cr3t")) as caller:
+        status = {"kind": "Status", "code": 401, "message": "Unauthorized", "reason": "Unauthorized"}
+        server.answer("GET", "/x", status, status=401)
+        with pytest.raises(ForbiddenError) as caught:
+            await caller.connection.send(GET)
+    assert str(caught.value) == f"Unauthorized: {server.url} does not accept the bearer token"
