@@ -22,7 +22,7 @@ import yaml
 from scripts.cached_environment import SITE
 from scripts.generate.playground import built_folder
 from scripts.site import api, commands, mermaid, metrics, reasons, settings
-from scripts.site.links import place_of, rewritten
+from scripts.site.links import place_of, rewritten, shown_code
 
 __all__ = [
     "HTML",
@@ -123,17 +123,22 @@ def assemble(*, with_playground: bool = False) -> dict[str, str]:
     guide = place_of("docs/autoscaling/playground.md")
     title, _, rest = assembly.pages[guide].partition("\n")
     assembly.pages[guide] = f"{title}\n\n{_OPEN if with_playground else _NOT_BUILT}\n{rest}"
-    made = {place: page() for place, page in GENERATED.items()} | dict(api.pages())
+    made = {place: shown_code(page()) for place, page in GENERATED.items()} | dict(api.pages())
     return {place: _with_search(place, text) for place, text in (assembly.pages | made).items()}
 
 
 def _with_search(place: str, text: str) -> str:
-    """Put before a page how the search ranks it, and words that users search for and that are not in its title."""
+    """Put before a page how the search ranks it, and words that users search for and that are not in its title.
+
+    A page of a module also gets its title: the theme would make one of the name of the file, and spell it as words.
+    """
     front: dict[str, Any] = {}
     if place.startswith("source/"):
         front = {"search": {"exclude": True}}
     elif place.startswith(("reference/api/", "reference/kinds/")) or place == "changelog.md":
         front = {"search": {"boost": _SECONDARY}}
+        if place.startswith("reference/api/"):
+            front["title"] = place.removeprefix("reference/api/").removesuffix(".md")
     elif tags := [*_keywords().get(place, ()), *_GENERATED_KEYWORDS.get(place, list)()]:
         front = {"tags": tags}
     return f"---\n{yaml.safe_dump(front)}---\n{text}" if front and place.endswith(".md") else text
@@ -164,7 +169,8 @@ def configuration() -> str:
 def redirects() -> dict[str, str]:
     """Return the former places of pages, which lay in one folder, with the present ones."""
     pages = (place_of(path.relative_to(ROOT).as_posix()) for path in sorted(ROOT.glob("docs/*/*.md")))
-    found = {place.partition("/")[2]: place for place in pages}
+    # The page of a folder is newer than the folders.
+    found = {place.partition("/")[2]: place for place in pages if not place.endswith("/index.md")}
     # The playground itself is at `playground/`, so its guide had another place.
     return {name.replace("playground.md", "using-the-playground.md"): place for name, place in found.items()}
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from posixpath import normpath, relpath
 from typing import Final
 
-__all__ = ["place_of", "rewritten"]
+__all__ = ["place_of", "rewritten", "shown_code"]
 
 _NAMED: Final = {
     "README.md": "index.md",
@@ -20,6 +20,7 @@ _NAMED: Final = {
     "CODE_OF_CONDUCT.md": "conduct.md",
 }
 _LINK: Final = re.compile(r"(?P<start>\]\()(?P<target>[^)\s]+)(?P<end>\))")
+_CODE: Final = re.compile(r"`[^`\n]+`")
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -66,4 +67,14 @@ def rewritten(text: str, path: str, visit: Callable[[str], None]) -> str:
         return f"{found['start']}{relpath(place_of(linked), here)}{mark}{anchor}{found['end']}"
 
     parts = _FENCE.split(text)
-    return "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in parts)
+    return "".join(part if part.startswith("```") else _LINK.sub(link, shown_code(part)) for part in parts)
+
+
+def shown_code(text: str) -> str:
+    r"""Return a text whose code has `|` in tables, too: GitHub wants it escaped there, and the site shows the escape.
+
+    Example:
+        >>> print(shown_code(r"| `int \| str` | yes \| no |"))
+        | `int | str` | yes \| no |
+    """
+    return _CODE.sub(lambda found: found[0].replace("\\|", "|"), text)

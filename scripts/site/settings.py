@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, is_typeddict
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin, is_typeddict
 
 from pydantic import BaseModel
 
@@ -153,9 +154,23 @@ def _methods(owner: Any) -> Iterator[Setting]:
 
 
 def _type(annotation: Any) -> str:
-    text = getattr(annotation, "__forward_arg__", annotation)
-    text = text if isinstance(text, str) else inspect.formatannotation(text)
-    return plain(_QUALIFIED.sub("", text))
+    return plain(_QUALIFIED.sub("", _type_text(annotation)))
+
+
+def _type_text(annotation: Any) -> str:
+    """Return a type as its author would write it, without what `Annotated` adds for the validation."""
+    if isinstance(annotation, str):
+        return annotation
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is None or origin is Literal:
+        return str(getattr(annotation, "__forward_arg__", None) or inspect.formatannotation(annotation))
+    if origin is Annotated:
+        return _type_text(arguments[0])
+    if origin in {Union, UnionType}:
+        return " | ".join(map(_type_text, arguments))
+    # The arguments of a Callable are a list of types, and those of tuple[int, ...] have an ellipsis.
+    listed = (f"[{', '.join(map(_type_text, one))}]" if isinstance(one, list) else _type_text(one) for one in arguments)
+    return f"{inspect.formatannotation(origin)}[{', '.join(listed)}]"
 
 
 def _default(value: Any) -> str:

@@ -5,6 +5,7 @@ skipped, unless `OCF_REQUIRE` lists `site`.
 """
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,12 @@ from tests.requirements import leave_out
 
 READABLE: Final = 9
 """Smallest size of text in a diagram, in pixels: a wider diagram is shrunk more."""
+
+COMMAND: Final = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
+"""A command of a session, over several lines if they end with a backslash."""
+WRONG: Final = re.compile(
+    r"<code>[^<]*\\\|[^<]*</code>|&lt;(?:function|object|class) [^&]*|FieldInfo\(|\bat 0x[0-9a-f]{6,}"
+)
 
 TABLE: Final = Path(__file__).with_name("questions.yaml")
 QUESTIONS: Final[dict[str, str]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
@@ -87,6 +94,35 @@ def test_every_diagram_is_drawn_and_readable_on_a_phone(visit: Visit, pages: dic
     }
     sizes = {page: min(seen.measured["diagrams"], default=READABLE) for page, seen in visit.phone.items()}
     assert {page: size for page, size in sizes.items() if size < READABLE} == {}
+
+
+def test_the_button_at_a_session_copies_commands_only(visit: Visit, pages: dict[str, str]) -> None:
+    """A prompt that is pasted is no command, and neither is what a command prints."""
+    copied = {
+        page: [line for text in seen.measured["copied"] for line in text.splitlines() if line.strip()]
+        for page, seen in visit.phone.items()
+    }
+    commands = {line for text in pages.values() for found in COMMAND.findall(text) for line in found.splitlines()}
+
+    assert sum(map(len, copied.values())) > 50
+    assert {page: wrong for page, lines in copied.items() if (wrong := set(lines) - commands)} == {}
+
+
+def test_a_module_has_its_name_as_title(visit: Visit) -> None:
+    modules = {page for page in visit.phone if page.startswith("reference/api/")}
+
+    assert modules
+    assert {page: visit.phone[page].measured["title"] for page in modules} == {
+        page: f"{page.removeprefix('reference/api/').rstrip('/')} - ocf" for page in modules
+    }
+
+
+def test_no_page_shows_what_only_a_parser_reads(site: Path) -> None:
+    """Escapes of tables, and representations of objects in place of types."""
+    shown = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html") if "source" not in path.parts}
+    found = {str(path.relative_to(site)): WRONG.findall(text) for path, text in shown.items()}
+
+    assert {path: each for path, each in found.items() if each} == {}
 
 
 def test_every_picture_has_an_alternative_text(visit: Visit) -> None:

@@ -38,6 +38,13 @@ SEEN: Final = """(() => {
       return 16 * Math.min(1, drawn.getBoundingClientRect().width / drawn.viewBox.baseVal.width);
     }),
     nameless: [...document.querySelectorAll(".md-typeset img:not([alt])")].map((each) => each.outerHTML.slice(0, 80)),
+    copied: [...document.querySelectorAll(".highlight code")]
+      .filter((each) => each.textContent.startsWith("$ ")).map((each) => {
+      each.setAttribute("data-md-copying", "");
+      const text = each.innerText;
+      each.removeAttribute("data-md-copying");
+      return text;
+    }),
     outside: [...content.querySelectorAll("*")].filter((each) => !each.parentElement.closest(scrolls))
       .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 120)),
   };
