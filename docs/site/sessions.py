@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 (MkDocs loads it by its path)
-"""A line of a session that begins with `#` is output: no page has a prompt of root, and some programs print comments."""
+"""A line of a session that begins with `#` is output: some programs print comments, and no page is run by root."""
 
 from __future__ import annotations
 
