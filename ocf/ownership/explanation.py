@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ocf.errors import ConfigError
+from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import operator, values
 from ocf.ownership.findings import findings, named
 from ocf.ownership.ranks import Finding, Rank
+from ocf.ownership.references import links
 from ocf.ownership.relations import DEEPEST, Relations, component_of, other_writers
 from ocf.ownership.snapshot import OwnerSnapshot, SnapshotIndex
 from ocf.ownership.status import Report, bad_conditions, has_rules, ready_since, report
-from ocf.ownership.tree import CauseStep, OwnerExplanation, State, TreeNode
+from ocf.ownership.tree import CauseStep, Link, OwnerExplanation, State, TreeNode
 
 __all__ = ["explain_owner", "explain_owners"]
 
@@ -131,6 +132,7 @@ class _Explainer:
             found.text,
             warnings=self._warnings(self.owner),
             children=children,
+            links=self._links(self.owner),
         )
 
     def _components(self) -> Iterator[TreeNode]:
@@ -181,7 +183,17 @@ class _Explainer:
             tuple(dict.fromkeys(other_writers(live, uid))) if component_of(live, uid) else (),
             self._warnings(live),
             (*(self._node(child) for child in self.relations.children(live)), *gone),
+            self._links(live),
         )
+
+    def _links(self, live: Manifest) -> tuple[Link, ...]:
+        """Return the objects in the tree that an object names."""
+        try:
+            found = links(live, self.index)
+        except (OcfError, AttributeError, TypeError, ValueError):
+            # Any client may have written values of other types.
+            return ()
+        return tuple(one for one in found if one.key == self.key or one.key in self.relations.parents)
 
     def _gone(self, live: Manifest) -> Iterator[TreeNode]:
         """Yield the objects that one names and that do not exist."""

@@ -13,6 +13,7 @@ from ocf.objects.manifest import split_api_version
 from ocf.objects.owner_references import controller_of
 from ocf.ownership import values
 from ocf.ownership.ranks import Finding, Rank
+from ocf.ownership.references import backends, pod_references
 from ocf.ownership.snapshot import EventFacts, SnapshotIndex
 from ocf.ownership.status import Report, bad_conditions, failure_words, ready_since
 from ocf.ownership.tree import State
@@ -227,30 +228,9 @@ def _of_problem(pod: Manifest, problem: str, index: SnapshotIndex, since: dateti
 def _missing_references(pod: Manifest, index: SnapshotIndex) -> Iterator[str]:
     """Yield the Secrets, ConfigMaps and claims that a pod needs and that do not exist."""
     namespace, spec = values.text(pod, "metadata", "namespace"), values.mapping(pod, "spec")
-    for kind, name in _references(spec):
-        if name and index.is_missing("", kind, namespace, name):
+    for kind, name, is_optional in pod_references(spec):
+        if name and not is_optional and index.is_missing("", kind, namespace, name):
             yield f'{kind} "{name}" does not exist'
-
-
-def _references(spec: Manifest) -> Iterator[tuple[str, str]]:
-    for volume in values.members(spec, "volumes"):
-        for part, key, kind in (("secret", "secretName", "Secret"), ("configMap", "name", "ConfigMap")):
-            source = values.mapping(volume, part)
-            if source.get("optional") is not True:
-                yield kind, values.text(source, key)
-        yield "PersistentVolumeClaim", values.text(volume, "persistentVolumeClaim", "claimName")
-    for container in (*values.members(spec, "initContainers"), *values.members(spec, "containers")):
-        sources = [*values.members(container, "envFrom")]
-        sources += [values.mapping(one, "valueFrom") for one in values.members(container, "env")]
-        for source in sources:
-            for part, kind in (
-                ("secretRef", "Secret"),
-                ("configMapRef", "ConfigMap"),
-                ("secretKeyRef", "Secret"),
-                ("configMapKeyRef", "ConfigMap"),
-            ):
-                if values.field(source, part, "optional") is not True:
-                    yield kind, values.text(source, part, "name")
 
 
 # Workloads.
@@ -385,7 +365,7 @@ def _has_endpoints(name: str, namespace: str, index: SnapshotIndex) -> bool:
 
 def _ingress(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
     namespace, since = values.text(live, "metadata", "namespace"), values.created(live)
-    for backend in _backends(live):
+    for backend in backends(live):
         if index.is_missing("", "Service", namespace, backend):
             yield Finding(Rank.MISSING, "has no backend", f'Service "{backend}" does not exist', since)
     if report.state is State.READY:
@@ -404,13 +384,6 @@ def _ingress(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[F
             why = "it names no IngressClass, and none is the default"
             yield Finding(Rank.FAILED, "has no address", why, since)
     yield Finding(Rank.WAITING, "has no address", report.text, since)
-
-
-def _backends(live: Manifest) -> Iterator[str]:
-    yield from filter(None, [values.text(live, "spec", "defaultBackend", "service", "name")])
-    for rule in values.members(live, "spec", "rules"):
-        for path in values.members(rule, "http", "paths"):
-            yield from filter(None, [values.text(path, "backend", "service", "name")])
 
 
 def _autoscaler(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:

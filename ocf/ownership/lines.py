@@ -88,5 +88,6 @@ def _json(node: TreeNode) -> dict[str, Any]:
         "text": node.text,
         "writers": list(node.writers),
         "warnings": node.warnings,
+        "links": [{"verb": each.verb, "object": str(each.key)} for each in node.links],
         "children": [_json(each) for each in node.children],
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from ocf.objects import ObjectKey
 from ocf.ownership.snapshot import UnreadKind
 
-__all__ = ["CauseStep", "OwnerExplanation", "State", "TreeNode"]
+__all__ = ["CauseStep", "Link", "OwnerExplanation", "State", "TreeNode"]
 
 
 class State(StrEnum):
@@ -32,6 +33,18 @@ class State(StrEnum):
         return list(State).index(self)
 
 
+class Link(NamedTuple):
+    """What the spec of an object names: `uses` a Secret, `scales` a Deployment.
+
+    Args:
+        verb: `uses`, `scales`, `targets`, `selects` or `routes to`.
+        key: The object that is named.
+    """
+
+    verb: str
+    key: ObjectKey
+
+
 @dataclass(frozen=True, slots=True)
 class TreeNode:
     """An object, or a component of an owner, in the tree.
@@ -45,6 +58,7 @@ class TreeNode:
             object that no component of ocf has applied.
         warnings: Number of events of type Warning about it in the last hour.
         children: What belongs to it, in order.
+        links: The objects in the tree that its spec names.
     """
 
     name: str
@@ -55,6 +69,7 @@ class TreeNode:
     writers: tuple[str, ...] = ()
     warnings: int = 0
     children: tuple[TreeNode, ...] = ()
+    links: tuple[Link, ...] = ()
 
     @property
     def size(self) -> int:

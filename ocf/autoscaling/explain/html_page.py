@@ -12,11 +12,11 @@ __all__ = ["COLOURS", "STYLE", "html_page"]
 
 COLOURS: Final = """\
 :root{color-scheme:light dark;--ink:#1f2328;--muted:#59636e;--paper:#fff;--card:#f6f8fa;--line:#d1d9e0;
---want:#6639ba;--up:#0550ae;--down:#953800}
+--want:#6639ba;--up:#0550ae;--down:#953800;--good:#2da44e;--bad:#cf222e;--warn:#bf8700}
 @media (prefers-color-scheme:dark){:root{--ink:#f0f6fc;--muted:#9da7b3;--paper:#0d1117;--card:#161b22;--line:#3d444d;
---want:#d2a8ff;--up:#79c0ff;--down:#ffa657}}
+--want:#d2a8ff;--up:#79c0ff;--down:#ffa657;--good:#3fb950;--bad:#f85149;--warn:#d29922}}
 @media print{:root{color-scheme:light;--ink:#000;--muted:#444;--paper:#fff;--card:#fff;--line:#999;
---want:#6639ba;--up:#0550ae;--down:#953800}}
+--want:#6639ba;--up:#0550ae;--down:#953800;--good:#2da44e;--bad:#cf222e;--warn:#bf8700}}
 """
 """Colours as CSS variables, for both schemes and for print."""
 

@@ -37,7 +37,7 @@ _WIDTH: Final = 80
 _KINDS: Final = ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers")
 _INDENT: Final = "  "
 _OF_OWNERS: Final = frozenset(
-    {"words", "every", "file", "namespace", "kubeconfig", "context", "now", "output", "traceback"}
+    {"words", "every", "file", "namespace", "kubeconfig", "context", "now", "output", "picture", "traceback"}
 )
 
 
@@ -99,7 +99,8 @@ class ExplainOutput(StrEnum):
 @click.option(
     "--picture",
     metavar="FILE",
-    help="Also write a page with the explanation and a chart (.html), or the chart alone (.svg).",
+    help="Also write a page with the explanation and a picture (.html), or the picture alone (.svg): of an owner what "
+    "belongs to it, of an autoscaler a chart.",
 )
 @click.option("--role", is_flag=True, help="Print a Role with the rights that it needs in a cluster, and nothing else.")
 @traceback_option
@@ -141,7 +142,10 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     question = owner_question(words, every=every)
     if question is not None:
         _explain_owner(
-            replace(question, files=file, namespace=namespace, kubeconfig=kubeconfig, context=context), now, output
+            replace(question, files=file, namespace=namespace, kubeconfig=kubeconfig, context=context),
+            now,
+            output,
+            picture,
         )
         return
     name = _name(words)
@@ -181,9 +185,9 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         _show(found, _reported(found, observed, around))
 
 
-def _explain_owner(question: OwnerQuestion, now: str | None, output: ExplainOutput) -> None:
+def _explain_owner(question: OwnerQuestion, now: str | None, output: ExplainOutput, picture: str | None) -> None:
     """Print the explanation of an owner, or of all of a kind."""
-    from ocf.cli.explain.owner import owner_answer
+    from ocf.cli.explain.owner import check_picture, owner_answer, save_picture
     from ocf.errors import ConfigError
 
     given = click.get_current_context()
@@ -194,12 +198,16 @@ def _explain_owner(question: OwnerQuestion, now: str | None, output: ExplainOutp
     if now is not None and not question.files:
         raise ConfigError("--now needs files; a cluster is always read now")
     at = None if now is None else _instant(now)
-    values, lines = owner_answer(question, at)
+    if picture is not None:
+        check_picture(question, Path(picture))
+    answer = owner_answer(question, at)
+    if picture is not None:
+        save_picture(answer, Path(picture))
     if output is ExplainOutput.JSON:
-        click.echo(as_json(values))
+        click.echo(as_json(answer.to_json()))
         return
     width, _ = _terminal()
-    for number, (depth, line) in enumerate(lines):
+    for number, (depth, line) in enumerate(answer.lines()):
         for part in _wrap(line, width, indent=_INDENT * depth):
             echo(part, bold=number == 0)
 

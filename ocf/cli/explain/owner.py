@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import ObjectKey
 from ocf.objects.manifest import split_api_version
-from ocf.ownership import OwnerSnapshot
+from ocf.ownership import OwnerExplanation, OwnerSnapshot
 from ocf.ownership.explanation import explain_owners
 from ocf.ownership.lines import by_trouble, explanation_json, explanation_lines, trouble_lines
 
@@ -19,23 +21,67 @@ if TYPE_CHECKING:
     from ocf.cli.explain.question import OwnerQuestion
     from ocf.objects import Manifest
 
-__all__ = ["owner_answer"]
+__all__ = ["OwnerAnswer", "check_picture", "owner_answer", "save_picture"]
 
 _MOST_NAMES: Final = 10
 _EVENT_GROUPS: Final = frozenset({"", "events.k8s.io"})
 
 
-def owner_answer(question: OwnerQuestion, now: datetime | None) -> tuple[dict[str, Any], list[tuple[int, str]]]:
-    """Return the explanation of an owner, or of all of a kind, as JSON values and as lines with their indentation.
+@dataclass(frozen=True, slots=True)
+class OwnerAnswer:
+    """The explanation of an owner, or of all of a kind.
+
+    Args:
+        found: The explanations: one if `is_one`.
+        now: The time of the snapshot.
+    """
+
+    found: tuple[OwnerExplanation, ...]
+    now: datetime
+    is_one: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        if self.is_one:
+            return explanation_json(self.found[0])
+        return {"owners": [explanation_json(one) for one in by_trouble(self.found)]}
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield its lines with their indentation."""
+        if self.is_one:
+            yield from explanation_lines(self.found[0], self.now)
+        else:
+            yield from ((0, one) for one in trouble_lines(self.found))
+
+
+def owner_answer(question: OwnerQuestion, now: datetime | None) -> OwnerAnswer:
+    """Explain an owner, or all of a kind.
 
     Args:
         now: The time of the files; None for the current time.
     """
     reading = _of_files(question, now) if question.files else _of_cluster(question)
-    found = [*explain_owners(reading.snapshot, reading.owners)]
-    if question.name:
-        return explanation_json(found[0]), [*explanation_lines(found[0], reading.snapshot.now)]
-    return {"owners": [explanation_json(one) for one in by_trouble(found)]}, [(0, one) for one in trouble_lines(found)]
+    found = tuple(explain_owners(reading.snapshot, reading.owners))
+    return OwnerAnswer(found, reading.snapshot.now, bool(question.name))
+
+
+def check_picture(question: OwnerQuestion, path: Path) -> None:
+    """Reject a picture that cannot be drawn or written."""
+    from ocf.cli.explain.picture import check
+
+    if not question.name:
+        raise ConfigError("--picture shows one owner: write KIND/NAME in place of --all")
+    check(path)
+
+
+def save_picture(answer: OwnerAnswer, path: Path) -> None:
+    """Write the picture of an owner, or a page with its explanation and the picture."""
+    from ocf.cli.explain.picture import write
+    from ocf.ownership.diagram import diagram_of
+    from ocf.ownership.picture import standalone_svg, to_html
+
+    diagram = diagram_of(answer.found[0])
+    write(to_html(diagram, answer.lines()) if path.suffix == ".html" else standalone_svg(diagram), path)
 
 
 def _of_cluster(question: OwnerQuestion) -> OwnerReading:

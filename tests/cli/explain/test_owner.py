@@ -176,9 +176,28 @@ def test_json_has_the_chain_and_the_tree(tmp_path: Path) -> None:
     assert found["tree"]["since"] == "2026-01-31T11:48:00Z"
 
 
+def test_a_picture_is_written_beside_the_explanation(tmp_path: Path) -> None:
+    for name in ("corner.svg", "corner.html"):
+        text = of_files(tmp_path, CRASHING, "shop/corner", "--picture", str(tmp_path / name))
+        assert text.startswith("The pod web-x is not ready")
+    svg = (tmp_path / "corner.svg").read_text(encoding="utf-8")
+    page = (tmp_path / "corner.html").read_text(encoding="utf-8")
+    assert all(">Pod web-x</text>" in one for one in (svg, page))
+    assert svg.startswith("<?xml")
+    assert "<h1>The pod web-x is not ready for 12 minutes: " in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        pytest.param(
+            ("shop/corner", "--picture", "corner.png"),
+            "--picture must end in .html or .svg, got 'corner.png'",
+            id="a format that is not there",
+        ),
+        pytest.param(
+            ("shops", "--all", "--picture", "shops.svg"), "--picture shows one owner", id="a picture of all of a kind"
+        ),
         pytest.param(
             ("shop/corner", "--tolerance", "0.2"),
             "--tolerance is for autoscalers, not for shop: write hpa/NAME, or leave it out",
