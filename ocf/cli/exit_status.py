@@ -28,6 +28,7 @@ FOUND_BY: Final[Mapping[str, str]] = {
     "simulate": "an expression of --fail-if holds",
     "tune": "no settings meet the requirements",
     "nodegroups": "with try: a pod does not run at the end",
+    "explain": "with --watch: the owner is not ready in time, has failed for good, or was deleted",
     "diff": "the next reconcile would change something, or would stop early",
     "manifests": "with --check: a file is not current",
 }

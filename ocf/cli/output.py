@@ -16,10 +16,23 @@ import click
 from ocf.errors import ConfigError
 from ocf.objects.printable import printable, printable_json
 
-__all__ = ["Output", "as_json", "echo", "grid", "has_colors", "log_text", "print_error", "value_text"]
+__all__ = [
+    "Output",
+    "as_json",
+    "echo",
+    "grid",
+    "has_colors",
+    "log_text",
+    "print_error",
+    "terminal",
+    "value_text",
+    "wrapped",
+]
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60
+_WIDTH: Final = 80
+_WIDEST: Final = 120
 
 
 class Output(StrEnum):
@@ -122,3 +135,30 @@ def value_text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.splitlines())
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+
+
+def terminal() -> tuple[int, bool]:
+    """Return the width of the output, and whether it can show more than ASCII."""
+    import shutil
+
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower()
+    width = min(_WIDEST, shutil.get_terminal_size((_WIDTH, 24)).columns) if sys.stdout.isatty() else _WIDTH
+    return width, encoding.startswith("utf")
+
+
+def wrapped(line: str, width: int, *, indent: str = _GAP) -> list[str]:
+    """Wrap a line between words; continuation lines are indented further."""
+    import textwrap
+
+    text = line.lstrip()
+    start = indent + line[: len(line) - len(text)]
+    if len(start) + len(text) <= width:
+        return [start + text]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=start,
+        subsequent_indent=start + _GAP,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

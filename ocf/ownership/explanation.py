@@ -100,7 +100,8 @@ class _Explainer:
         root = self._root(candidates)
         cause = tuple(CauseStep(values.flat(each.text), each.key) for each in self._cause(candidates, root))
         remarks = tuple(map(values.flat, self._remarks(cause)))
-        return OwnerExplanation(root, cause, remarks, tuple(self.index.snapshot.unread))
+        unread, has_given_up = tuple(self.index.snapshot.unread), operator.has_given_up(self.owner)
+        return OwnerExplanation(root, cause, remarks, unread, has_given_up)
 
     def _report(self, live: Manifest) -> Report:
         key = ObjectKey.of(live)

@@ -14,7 +14,7 @@ from ocf.ownership.snapshot import SnapshotIndex
 from ocf.ownership.status import observed_generation
 from ocf.ownership.tree import CauseStep
 
-__all__ = ["deletion", "pause", "stale", "stopped_operator", "terminating_namespace"]
+__all__ = ["deletion", "has_given_up", "pause", "stale", "stopped_operator", "terminating_namespace"]
 
 # Annotations with which users pause other operators, and the values that do; None for any value.
 _PAUSES: Final = {
@@ -25,6 +25,7 @@ _PAUSES: Final = {
 }
 _PAUSE_FIELDS: Final = {"paused": "paused", "pause": "paused", "suspend": "suspended", "suspended": "suspended"}
 _OF_COLLECTOR: Final = {"foregroundDeletion": "the garbage collector deletes its dependents first"}
+_FINAL: Final = frozenset({"Failed", "Stalled"})
 _GRACE: Final = timedelta(seconds=30)
 _SKEW: Final = timedelta(minutes=2)
 _LONGEST_LEASE: Final = 86_400
@@ -102,6 +103,20 @@ def stale(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
     if is_lacking and index.has_status(*values.group_kind(owner)):
         return CauseStep(f"no operator has written a status for it{since}", ObjectKey.of(owner))
     return None
+
+
+def has_given_up(owner: Manifest) -> bool:
+    """Return whether the controller of an owner reports that it has failed for good.
+
+    Source: `Stalled` of kstatus; `Failed` of Jobs; the deadline of a Deployment, as in `kubectl rollout status`.
+    """
+    observed = observed_generation(owner)
+    if observed is not None and observed < values.generation(owner):
+        return False
+    deadline = values.condition(owner, "Progressing")
+    if values.text(deadline, "reason") == "ProgressDeadlineExceeded":
+        return True
+    return any(one["type"] in _FINAL and one.get("status") == "True" for one in values.conditions(owner))
 
 
 def _last_change(owner: Manifest) -> datetime | None:

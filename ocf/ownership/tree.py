@@ -104,12 +104,14 @@ class OwnerExplanation:
         cause: The chain of causes, the most specific fact first and the owner last; one step if it is ready.
         remarks: What else matters, as sentences: a pause, what could not be read where that may be the cause.
         unread: What could not be read.
+        has_given_up: Whether its controller has failed for good, and does not try again before the owner is changed.
     """
 
     root: TreeNode
     cause: tuple[CauseStep, ...]
     remarks: tuple[str, ...] = ()
     unread: tuple[UnreadKind, ...] = ()
+    has_given_up: bool = False
 
     @property
     def sentence(self) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from ocf.cli.command import Command, OneOf
-from ocf.cli.explain.question import OwnerQuestion, owner_question
+from ocf.cli.explain.owner_command import ExplainOutput, OwnerOutput, explain_owner, instant, period, watched
+from ocf.cli.explain.question import owner_question
 from ocf.cli.options import (
     autoscaler_namespace_option,
     context_option,
@@ -22,7 +20,7 @@ from ocf.cli.options import (
     kubernetes_version_option,
     traceback_option,
 )
-from ocf.cli.output import as_json, echo
+from ocf.cli.output import as_json, echo, terminal, wrapped
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Settings
@@ -31,21 +29,10 @@ if TYPE_CHECKING:
     from ocf.cli.explain.from_cluster import Observed
     from ocf.cli.explain.surroundings import Surroundings
 
-__all__ = ["ExplainOutput", "explain"]
+__all__ = ["explain"]
 
-_WIDTH: Final = 80
 _KINDS: Final = ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers")
 _INDENT: Final = "  "
-_OF_OWNERS: Final = frozenset(
-    {"words", "every", "file", "namespace", "kubeconfig", "context", "now", "output", "picture", "traceback"}
-)
-
-
-class ExplainOutput(StrEnum):
-    """Output formats of an explanation."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 @click.command(cls=Command)
@@ -64,7 +51,17 @@ class ExplainOutput(StrEnum):
 @kubeconfig_option
 @context_option
 @click.option("--own-kind", is_flag=True, help="In a cluster: explain a HorizontalAutoscaler of ocf hpa-controller.")
-@click.option("--watch", metavar="DURATION", help="Collect the history first, for a duration such as 5m.")
+@click.option(
+    "--watch",
+    is_flag=False,
+    flag_value="",
+    metavar="[DURATION]",
+    help="Of an owner: show what changes until it is ready. Of an autoscaler: collect the history first, for a "
+    "DURATION such as 5m.",
+)
+@click.option(
+    "--timeout", metavar="DURATION", help="With --watch of an owner: the time to wait, such as 5m; default: no limit."
+)
 @click.option("--now", metavar="TIME", help="With files: the time of the sync, such as 2026-01-31T12:00:00Z.")
 @kubernetes_version_option
 @feature_gate_option
@@ -114,6 +111,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     context: str | None,
     own_kind: bool,
     watch: str | None,
+    timeout: str | None,
     now: str | None,
     kubernetes_version: str | None,
     feature_gate: tuple[str, ...],
@@ -134,20 +132,24 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     the reasons and what would change its decision are shown; its history is known to the controller only: possible
     values are derived from the status, and --watch for as long as the longest window makes it known.
 
-    With --file no cluster is needed. In a cluster nothing is written.
+    With --file no cluster is needed. In a cluster nothing is written. With --watch, the exit status is 0 once the owner
+    is ready, and 1 if it fails for good, is deleted, or is not ready in time.
 
     Example:
         ocf explain -f web.yaml -f busy.yaml
     """
+    from ocf.errors import ConfigError
+
+    words, watch = watched(words, watch)
     question = owner_question(words, every=every)
     if question is not None:
-        _explain_owner(
-            replace(question, files=file, namespace=namespace, kubeconfig=kubeconfig, context=context),
-            now,
-            output,
-            picture,
-        )
+        question = replace(question, files=file, namespace=namespace, kubeconfig=kubeconfig, context=context)
+        explain_owner(question, OwnerOutput(output, picture, now, watch, timeout))
         return
+    if timeout is not None:
+        from ocf.errors import ConfigError
+
+        raise ConfigError("--timeout is for owners; --watch DURATION of an autoscaler ends by itself")
     name = _name(words)
     if role:
         _print_role(namespace, kubeconfig, context)
@@ -185,37 +187,12 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         _show(found, _reported(found, observed, around))
 
 
-def _explain_owner(question: OwnerQuestion, now: str | None, output: ExplainOutput, picture: str | None) -> None:
-    """Print the explanation of an owner, or of all of a kind."""
-    from ocf.cli.explain.owner import check_picture, owner_answer, save_picture
-    from ocf.errors import ConfigError
-
-    given = click.get_current_context()
-    for name in given.params:
-        if name not in _OF_OWNERS and given.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{option} is for autoscalers, not for {question.kind}: write hpa/NAME, or leave it out")
-    if now is not None and not question.files:
-        raise ConfigError("--now needs files; a cluster is always read now")
-    at = None if now is None else _instant(now)
-    if picture is not None:
-        check_picture(question, Path(picture))
-    answer = owner_answer(question, at)
-    if picture is not None:
-        save_picture(answer, Path(picture))
-    if output is ExplainOutput.JSON:
-        click.echo(as_json(answer.to_json()))
-        return
-    width, _ = _terminal()
-    for number, (depth, line) in enumerate(answer.lines()):
-        for part in _wrap(line, width, indent=_INDENT * depth):
-            echo(part, bold=number == 0)
-
-
 def _check(name: str | None, file: Sequence[str], watch: str | None, now: str | None, picture: str | None) -> None:
     """Reject combinations of options before anything is read."""
     from ocf.errors import ConfigError
 
+    if watch is not None and not watch:
+        raise ConfigError("--watch of an autoscaler needs a DURATION, such as 5m")
     if not file and name is None:
         raise ConfigError("no autoscaler given: write its NAME in the cluster, or files with -f FILE")
     if file and watch is not None:
@@ -260,7 +237,7 @@ def _settings(
     features = FeatureGates.for_release(version) if version else FeatureGates()
     features = features._replace(scale_to_zero=gates.scale_to_zero, configurable_tolerance=gates.configurable_tolerance)
     options: dict[str, Any] = {name: _number(name, text) for name, text in numbers.items() if text is not None}
-    options |= {name: _period(name, text) for name, text in periods.items() if text is not None}
+    options |= {name: period(name, text) for name, text in periods.items() if text is not None}
     return Settings(features=features, **options)
 
 
@@ -271,16 +248,6 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise ConfigError(f"--{name.replace('_', '-')} must be a number like 0.1, got {text!r}") from None
-
-
-def _period(name: str, text: str) -> timedelta:
-    from ocf.errors import ConfigError
-    from ocf.objects.durations import parse_duration
-
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise ConfigError(f"--{name.replace('_', '-')} {error}") from None
 
 
 def _of_files(  # noqa: PLR0917 (the options of the command line)
@@ -295,7 +262,7 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
     from ocf.cli.explain.from_files import read_input
     from ocf.cli.validate.report import gates_of
 
-    inputs = read_input(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
+    inputs = read_input(files, name, gates=gates_of(version, switches), now=None if now is None else instant(now))
     for note in inputs.notes:
         echo(f"note: {note}", color="yellow", err=True)
     if inputs.own_settings is not None:
@@ -309,16 +276,6 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
         inputs.snapshot.status, inputs.now, created=inputs.created, scaled_up=inputs.scaled_up
     )
     return explanations.explain_unknown(inputs.snapshot, known, settings=settings, now=inputs.now), inputs.surroundings
-
-
-def _instant(text: str) -> datetime:
-    from ocf.errors import ConfigError
-    from ocf.objects.timestamps import parse_time
-
-    try:
-        return parse_time(text).astimezone(UTC)
-    except ValueError:
-        raise ConfigError(f"--now must be a time like 2026-01-31T12:00:00Z, got {text!r}") from None
 
 
 def _of_cluster(  # noqa: PLR0917 (the options of the command line)
@@ -336,8 +293,8 @@ def _of_cluster(  # noqa: PLR0917 (the options of the command line)
     from ocf.autoscaling import explain as explanations
     from ocf.cli.explain.from_cluster import observe
 
-    period = None if watch is None else _period("watch", watch)
-    found = asyncio.run(observe(name, namespace, kubeconfig, context, period, settings, own_kind=own_kind))
+    length = None if watch is None else period("watch", watch)
+    found = asyncio.run(observe(name, namespace, kubeconfig, context, length, settings, own_kind=own_kind))
     explanation = explanations.explain_unknown(found.snapshot, found.known, settings=found.settings, now=found.now)
     return explanation, found
 
@@ -379,7 +336,7 @@ def _show(found: Explanation, seen: Sequence[Section]) -> None:
     from ocf.autoscaling.explain.timeline import bounded_timelines, render_text
 
     first, *rest = render(found)
-    width, unicode = _terminal()
+    width, unicode = terminal()
     _show_sections((first, *seen, *rest))
     for title, window in bounded_timelines(found):
         echo()
@@ -389,39 +346,12 @@ def _show(found: Explanation, seen: Sequence[Section]) -> None:
 
 
 def _show_sections(sections: Iterable[Section]) -> None:
-    width, _ = _terminal()
+    width, _ = terminal()
     for position, section in enumerate(sections):
         if position:
             echo()
-        for part in _wrap(section.title, width, indent=""):
+        for part in wrapped(section.title, width, indent=""):
             echo(part, bold=True)
         for line in section.lines:
-            for part in _wrap(line, width):
+            for part in wrapped(line, width):
                 echo(part)
-
-
-def _terminal() -> tuple[int, bool]:
-    """Return the width of the output, and whether it can show more than ASCII."""
-    import shutil
-
-    encoding = (getattr(sys.stdout, "encoding", None) or "").lower()
-    width = min(120, shutil.get_terminal_size((_WIDTH, 24)).columns) if sys.stdout.isatty() else _WIDTH
-    return width, encoding.startswith("utf")
-
-
-def _wrap(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
-    """Wrap a line between words; continuation lines are indented further."""
-    import textwrap
-
-    text = line.lstrip()
-    start = indent + line[: len(line) - len(text)]
-    if len(start) + len(text) <= width:
-        return [start + text]
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=start,
-        subsequent_indent=start + _INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

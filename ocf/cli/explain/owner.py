@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import ObjectKey
@@ -17,11 +17,14 @@ from ocf.ownership.explanation import explain_owners
 from ocf.ownership.lines import by_trouble, explanation_json, explanation_lines, trouble_lines
 
 if TYPE_CHECKING:
+    from ocf.cli.explain.follow import FollowEnd
     from ocf.cli.explain.owner_snapshot import OwnerReading
     from ocf.cli.explain.question import OwnerQuestion
     from ocf.objects import Manifest
 
-__all__ = ["OwnerAnswer", "check_picture", "owner_answer", "save_picture"]
+__all__ = ["OwnerAnswer", "check_picture", "followed_answer", "owner_answer", "save_picture"]
+
+_T = TypeVar("_T")
 
 _MOST_NAMES: Final = 10
 _EVENT_GROUPS: Final = frozenset({"", "events.k8s.io"})
@@ -53,6 +56,10 @@ class OwnerAnswer:
         else:
             yield from ((0, one) for one in trouble_lines(self.found))
 
+    def headlines(self) -> list[str]:
+        """Return a sentence for each owner, and for several their number."""
+        return [self.found[0].sentence] if self.is_one else [*trouble_lines(self.found)]
+
 
 def owner_answer(question: OwnerQuestion, now: datetime | None) -> OwnerAnswer:
     """Explain an owner, or all of a kind.
@@ -60,7 +67,24 @@ def owner_answer(question: OwnerQuestion, now: datetime | None) -> OwnerAnswer:
     Args:
         now: The time of the files; None for the current time.
     """
-    reading = _of_files(question, now) if question.files else _of_cluster(question)
+    if question.files:
+        return _answer(question, _of_files(question, now))
+    return asyncio.run(_of_cluster(question, lambda read: read()))
+
+
+def followed_answer(
+    question: OwnerQuestion, show: Callable[[str], None], limit: timedelta | None
+) -> tuple[FollowEnd, OwnerAnswer]:
+    """Explain an owner, or all of a kind, again and again until each is ready; see `follow`."""
+    from ocf.cli.explain.follow import follow
+    from ocf.concepts import SystemClock
+
+    return asyncio.run(
+        _of_cluster(question, lambda read: follow(read, show, clock=SystemClock(), limit=limit)),
+    )
+
+
+def _answer(question: OwnerQuestion, reading: OwnerReading) -> OwnerAnswer:
     found = tuple(explain_owners(reading.snapshot, reading.owners))
     return OwnerAnswer(found, reading.snapshot.now, bool(question.name))
 
@@ -84,24 +108,28 @@ def save_picture(answer: OwnerAnswer, path: Path) -> None:
     write(to_html(diagram, answer.lines()) if path.suffix == ".html" else standalone_svg(diagram), path)
 
 
-def _of_cluster(question: OwnerQuestion) -> OwnerReading:
+async def _of_cluster(
+    question: OwnerQuestion, use: Callable[[Callable[[], Awaitable[OwnerAnswer]]], Awaitable[_T]]
+) -> _T:
+    """Call a function with one that reads and explains, while there is a connection."""
     from ocf.cli.autoscaler_clients import context_namespace
-
-    namespace = question.namespace or context_namespace(question.kubeconfig, question.context)
-    return asyncio.run(_read(question, namespace))
-
-
-async def _read(question: OwnerQuestion, namespace: str) -> OwnerReading:
     from ocf.cli.explain.owner_snapshot import WantedOwners, read_owners
     from ocf.cli.explain.served_kinds import resolve_kind, served_kinds
     from ocf.cluster.client import ApiServerCluster
     from ocf.concepts import SystemClock
 
+    namespace = question.namespace or context_namespace(question.kubeconfig, question.context)
     async with await ApiServerCluster.connect(question.kubeconfig, context=question.context) as cluster:
-        served = await served_kinds(cluster)
-        kind = resolve_kind(question.kind, served)
-        wanted = WantedOwners(kind, namespace, question.name)
-        return await read_owners(cluster, wanted, served, SystemClock().now())
+
+        async def read() -> OwnerAnswer:
+            served = await served_kinds(cluster)
+            kind = resolve_kind(question.kind, served)
+            wanted = WantedOwners(kind, namespace, question.name)
+            # The clocks of this machine and of the cluster may differ.
+            now = cluster.server_time or SystemClock().now()
+            return _answer(question, await read_owners(cluster, wanted, served, now))
+
+        return await use(read)
 
 
 def _of_files(question: OwnerQuestion, now: datetime | None) -> OwnerReading:

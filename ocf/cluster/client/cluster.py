@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -130,6 +132,19 @@ class ApiServerCluster:
     def apply_cache(self) -> ApplyCache:
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
         return self._apply_cache if self._user is None else self._apply_cache.acting_as(self._user.key)
+
+    @property
+    def server_time(self) -> datetime | None:
+        """The time of the API server at its last answer, to the second; None before one, and if it did not send it.
+
+        Durations since a time that the cluster has written are right with it, whatever the clock of this machine is.
+        """
+        try:
+            found = parsedate_to_datetime(self._connection.date)
+            # The time of an HTTP message is in UTC, also without a zone.
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
 
     def acting_as(
         self,

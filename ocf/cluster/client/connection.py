@@ -116,6 +116,8 @@ class Connection:
         self._warned: dict[str, None] = {}
         self._timeout = timeout
         self._idle_timeout = idle_timeout
+        self.date = ""
+        """The time of the server in its last answer, as HTTP writes it; empty before, and if it has none."""
 
     async def prepare(self) -> None:
         """Read the credentials, so that unusable ones are found before the first request."""
@@ -206,6 +208,7 @@ class Connection:
             raise bad_request(f"{request}: cannot be sent: the credentials are not a valid header") from error
         annotate_span(response_attributes, answer.status)
         self._log_warnings(request, answer)
+        self.date = answer.headers.get("Date", "")
         if answer.status in _OK:
             return answer
         if answer.status == _UNAUTHORIZED:

@@ -150,6 +150,12 @@ def test_a_cluster_is_read(tmp_path: Path) -> None:
     assert unknown.stderr == 'error: the cluster serves no kind "shoop"; did you mean shop or shops?\n'
 
 
+def test_durations_are_those_of_the_clock_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aiohttp.web_response.rfc822_formatted_time", lambda: "Sat, 31 Jan 2026 12:00:00 GMT")
+    with served(tmp_path, CRASHING) as kubeconfig:
+        assert shown("shop/corner", "--kubeconfig", kubeconfig).startswith("The pod web-x is not ready for 12 minutes")
+
+
 def test_all_owners_are_sorted_by_trouble(tmp_path: Path) -> None:
     ready = shop(condition("Ready", "True"), name="good")
     waits = shop(condition("Ready", reason="Waiting", message="waiting for a license"), name="new")
