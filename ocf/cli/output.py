@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from errno import ENOSPC
 from typing import Any, Final
 
@@ -16,31 +15,12 @@ import click
 from ocf.errors import ConfigError
 from ocf.objects.printable import printable, printable_json
 
-__all__ = [
-    "Output",
-    "as_json",
-    "echo",
-    "grid",
-    "has_colors",
-    "log_text",
-    "print_error",
-    "terminal",
-    "value_text",
-    "wrapped",
-]
+__all__ = ["as_json", "echo", "grid", "has_colors", "log_text", "print_error", "terminal", "value_text", "wrapped"]
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60
 _WIDTH: Final = 80
 _WIDEST: Final = 120
-
-
-class Output(StrEnum):
-    """Output formats."""
-
-    YAML = "yaml"
-    JSON = "json"
-    TEXT = "text"
 
 
 def echo(line: str = "", *, color: str | None = None, bold: bool = False, err: bool = False) -> None:

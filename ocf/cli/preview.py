@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from ocf.cli.options import (
     owner_option,
     traceback_option,
 )
-from ocf.cli.output import Output, as_json, echo, grid, value_text
+from ocf.cli.output import as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cli.operator_loader import ComponentSource
@@ -29,7 +30,17 @@ if TYPE_CHECKING:
     from ocf.concepts.provenance import Provenance
     from ocf.objects import Manifest
 
-__all__ = ["preview"]
+__all__ = ["PreviewOutput", "preview"]
+
+
+class PreviewOutput(StrEnum):
+    """Output formats of a preview."""
+
+    YAML = "yaml"
+    JSON = "json"
+    TEXT = "text"
+    PICTURE = "picture"
+    MERMAID = "mermaid"
 
 
 @click.command(cls=Command)
@@ -37,7 +48,12 @@ __all__ = ["preview"]
 @owner_option
 @components_option
 @click.option("--explain", is_flag=True, help="Show for each field what set it.")
-@click.option("--output", type=OneOf(Output), help="Output format; default: yaml, or text with --explain.")
+@click.option(
+    "--output",
+    type=OneOf(PreviewOutput),
+    help="Output format; default: yaml, or text with --explain. Of one owner also its components with their gates, "
+    "guards and data: picture writes SVG, mermaid a flowchart.",
+)
 @changes_option
 @definitions_option
 @objects_option
@@ -55,7 +71,7 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
     owner: tuple[str, ...],
     components: str,
     explain: bool,
-    output: Output | None,
+    output: PreviewOutput | None,
     changes: tuple[str, ...],
     crd: tuple[str, ...],
     objects: tuple[str, ...],
@@ -76,10 +92,28 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
     pairs = asyncio.run(_components(sources, owner, changes, [Path(each) for each in crd], objects))
     _note_suspended(pairs)
     with _with_data_hint(), _fill_data([component for _, component in pairs], data):
-        if explain:
-            _explain(pairs, output or Output.TEXT)
+        if output is PreviewOutput.PICTURE or output is PreviewOutput.MERMAID:
+            _draw(pairs, output, explain=explain)
+        elif explain:
+            _explain(pairs, output or PreviewOutput.TEXT)
         else:
-            _show(pairs, output or Output.YAML, show_secrets=show_secrets)
+            _show(pairs, output or PreviewOutput.YAML, show_secrets=show_secrets)
+
+
+def _draw(pairs: Sequence[tuple[str, Component]], output: PreviewOutput, *, explain: bool) -> None:
+    """Print the components of one owner as a picture."""
+    from ocf.errors import ConfigError
+    from ocf.ownership.diagram import to_mermaid
+    from ocf.ownership.picture import standalone_svg
+    from ocf.runtime.component_diagram import component_diagram
+
+    owners = list(dict.fromkeys(owner for owner, _ in pairs))
+    if explain:
+        raise ConfigError(f"--explain shows fields: give --output text, json or yaml, not {output}")
+    if len(owners) != 1:
+        raise ConfigError(f"--output {output} shows one owner with components, got {len(owners)}")
+    diagram = component_diagram(owners[0], [component for _, component in pairs])
+    click.echo(to_mermaid(diagram) if output is PreviewOutput.MERMAID else standalone_svg(diagram).rstrip())
 
 
 def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
@@ -151,7 +185,7 @@ def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitSta
     return stack
 
 
-def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secrets: bool) -> None:
+def _show(pairs: Sequence[tuple[str, Component]], output: PreviewOutput, *, show_secrets: bool) -> None:
     from ocf.objects import dump_document
     from ocf.objects.printable import printable
     from ocf.objects.redaction import redacted
@@ -161,12 +195,12 @@ def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secret
         for owner, component in pairs
     ]
     outside = [(owner, component, component.render_external()) for owner, component in pairs]
-    if output is Output.JSON:
+    if output is PreviewOutput.JSON:
         items = [manifest for _, _, manifests in rendered for manifest in manifests]
         external = [manifest for _, _, manifests in outside for manifest in manifests]
         more = {"external": external} if external else {}
         click.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items, **more}))
-    elif output is Output.YAML:
+    elif output is PreviewOutput.YAML:
         for owner, component, manifests in rendered:
             for manifest in manifests:
                 head = printable(f"# component {component.name} of {owner}")
@@ -223,11 +257,11 @@ def _applied_mutations(entry: Any) -> Sequence[str]:
     return found
 
 
-def _explain(pairs: Sequence[tuple[str, Component]], output: Output) -> None:
+def _explain(pairs: Sequence[tuple[str, Component]], output: PreviewOutput) -> None:
     from ocf.objects import dump_document
 
     explained = [(owner, component, component.explain()) for owner, component in pairs]
-    if output is Output.TEXT:
+    if output is PreviewOutput.TEXT:
         for owner, component, provenances in explained:
             for provenance in provenances:
                 _fields(f"{provenance.resource}, component {component.name} of {owner}", provenance)
@@ -237,7 +271,7 @@ def _explain(pairs: Sequence[tuple[str, Component]], output: Output) -> None:
         for owner, component, provenances in explained
         for provenance in provenances
     ]
-    if output is Output.JSON:
+    if output is PreviewOutput.JSON:
         click.echo(as_json(found))
     else:
         click.echo("".join(f"---\n{dump_document(each)}" for each in found), nl=False)

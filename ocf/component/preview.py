@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
-__all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations", "render", "render_external"]
+__all__ = [
+    "explain",
+    "explain_entry",
+    "firing_set",
+    "preview",
+    "previewing",
+    "registered_mutations",
+    "render",
+    "render_external",
+]
 
 
 def render(entries: Sequence[Registration]) -> list[Manifest]:
@@ -37,7 +46,7 @@ def render(entries: Sequence[Registration]) -> list[Manifest]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    ignored = find_scale_targets(entries, _previewing).ignored
+    ignored = find_scale_targets(entries, previewing).ignored
     return [_rendered(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)]
 
 
@@ -52,7 +61,7 @@ def render_external(entries: Sequence[Registration]) -> list[Manifest]:
     """
     rendered: list[Manifest] = []
     for entry in _managed(entries):
-        with _previewing(entry):
+        with previewing(entry):
             rendered.append(entry.resource.render())
     return rendered
 
@@ -66,7 +75,7 @@ def preview(entries: Sequence[Registration]) -> list[Any]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    ignored = find_scale_targets(entries, _previewing).ignored
+    ignored = find_scale_targets(entries, previewing).ignored
     return [_modelled(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)]
 
 
@@ -79,7 +88,7 @@ def explain(entries: Sequence[Registration]) -> tuple[Provenance, ...]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    ignored = find_scale_targets(entries, _previewing).ignored
+    ignored = find_scale_targets(entries, previewing).ignored
     return tuple(
         explain_entry(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)
     )
@@ -98,7 +107,7 @@ def explain_entry(
     Raises:
         ConfigError: Naming the resource, if it cannot be rendered.
     """
-    with _previewing(entry):
+    with previewing(entry):
         if isinstance(entry.resource, Explainable):
             explained = entry.resource.explain(suspended=suspended, ignore_fields=ignore_fields)
             if entry.common:
@@ -185,7 +194,7 @@ def _managed(entries: Iterable[Registration]) -> Iterator[Registration]:
 def _modelled(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -> Any:
     if entry.previewable is None:
         return _rendered(entry, ignore_fields)
-    with _previewing(entry):
+    with previewing(entry):
         previewed: Any = entry.previewable.preview(ignore_fields=ignore_fields)
         if entry.common and isinstance(previewed, BaseModel):
             return validate_kept(entry.render(ignore_fields=ignore_fields), type(previewed))
@@ -193,7 +202,7 @@ def _modelled(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -
 
 
 def _rendered(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -> Manifest:
-    with _previewing(entry):
+    with previewing(entry):
         rendered: object = entry.render(ignore_fields=ignore_fields)
     if not isinstance(rendered, dict):
         raise ConfigError(f'preview resource "{entry.identity}": returned {_shown(rendered)}')
@@ -201,7 +210,8 @@ def _rendered(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -
 
 
 @contextmanager
-def _previewing(entry: Registration) -> Iterator[None]:
+def previewing(entry: Registration) -> Iterator[None]:
+    """Name the resource in every error of the block, whatever the author's code raises."""
     try:
         yield
     except Exception as error:

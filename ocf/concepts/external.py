@@ -162,6 +162,11 @@ class ExternalResource(Generic[DesiredT, ObservedT]):
         """The cells it fills, each once, in order of declaration."""
         return tuple(dict.fromkeys(cell for cell, _ in self.extractions))
 
+    @property
+    def has_guard(self) -> bool:
+        """Whether more than its required data decides when the resource may be reconciled."""
+        return self.guard is not None
+
     def guard_status(self) -> StatusReport[GuardStatus]:
         """Return whether the resource may be reconciled now: it needs all its required data, then its guard decides."""
         missing = [f'"{read.cell.name}"' for read in self.reads if not (read.optional or read.cell.is_set)]

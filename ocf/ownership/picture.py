@@ -86,7 +86,7 @@ def to_svg(diagram: Diagram, *, identifier: str = "owner", style: str = "") -> s
     by_identity = {one.box.identity: one for one in placed}
     parts = (
         element("style", style) if style else "",
-        *(part for one in placed for part in _drawn(one)),
+        *(part for one in placed for part in _drawn(one, has_states=diagram.root.state is not None)),
         *(_arrow(by_identity[a.source], by_identity[a.target], edge + _LANE * lane, a) for a, lane in lanes.items()),
     )
     return picture(
@@ -191,9 +191,10 @@ def _shown(words: str) -> str:
     return visible(printable(words))
 
 
-def _drawn(placed: _Placed) -> Iterator[str]:
+def _drawn(placed: _Placed, *, has_states: bool) -> Iterator[str]:
     box = placed.box
-    style = f"box{' group' if box.children else ''}{'' if box.state is not None else ' declared'}"
+    is_absent = has_states and box.state is None
+    style = f"box{' group' if box.children else ''}{' declared' if is_absent else ''}"
     yield rect(placed.x, placed.y, (placed.right - placed.x, placed.height), style)
     yield from _sign(box.state, placed.x + _SIGN / 2, placed.middle)
     for number, (words, kind) in enumerate(placed.lines):

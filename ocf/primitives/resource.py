@@ -205,6 +205,11 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """
         return tuple(mutation.name for mutation in self._definition.mutations if self._fires(mutation))
 
+    @property
+    def has_guard(self) -> bool:
+        """Whether more than its required data decides when the resource may be reconciled."""
+        return self._definition.guard is not None
+
     def guard_status(self) -> StatusReport[GuardStatus]:
         """Return whether the resource may be reconciled now: it needs all its required data, then its guard decides.
 

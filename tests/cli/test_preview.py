@@ -90,6 +90,22 @@ def test_text_is_an_overview(ocf: Run) -> None:
     )
 
 
+def test_components_are_drawn(ocf: Run) -> None:
+    mermaid = ocf(*ONE, "--output", "mermaid", "--set", "spec.version=2.0.9").stdout.splitlines()
+    assert mermaid[:3] == [
+        "flowchart TB",
+        '  subgraph n0["Shop shop/corner"]',
+        '    subgraph n1["1. component web<br>condition WebReady"]',
+    ]
+    assert "mutation tracing: gate closed, version 2.0.9 is not #quot;#gt;= 2.1#quot;" in mermaid[3]
+    assert ocf(*ONE, "--output", "picture").stdout.startswith('<?xml version="1.0" encoding="UTF-8"?>\n<svg ')
+
+
+def test_fields_are_not_drawn(ocf: Run) -> None:
+    answer = ocf(*ONE, "--explain", "--output", "picture")
+    assert answer.stderr == "error: --explain shows fields: give --output text, json or yaml, not picture\n"
+
+
 def test_explain_shows_the_origin_of_every_field(ocf: Run) -> None:
     answer = ocf(*ONE, "--explain", "--set", "spec.version=2.0.9")
     assert answer.stdout == EXPLAINED
