@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ocf.component.summary import ResourceSummary
     from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["diff"]
+__all__ = ["ComponentChanges", "changes_json", "diff", "early_stop", "next_changes"]
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -86,14 +86,14 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     sources = load_components(target, components)
     found = asyncio.run(_diffs(sources, owner, changes, [Path(each) for each in crd], (kubeconfig, context)))
     if output is DiffOutput.JSON:
-        click.echo(as_json([_to_json(each) for each in found]))
+        click.echo(as_json([changes_json(each) for each in found]))
     else:
         _show(found, explain=explain)
     raise Exit(_status([each.diff for each in found]))
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class ComponentChanges:
     """The diff of one component of one owner, or of what the code that returns the components writes itself."""
 
     owner: str
@@ -104,10 +104,10 @@ class _Found:
 def _status(found: Sequence[ComponentDiff]) -> int:
     if any(each.problem for each in found):
         return FAILED
-    return SUCCESS if all(each.is_empty and not _early_stop(each) for each in found) else FOUND
+    return SUCCESS if all(each.is_empty and not early_stop(each) for each in found) else FOUND
 
 
-def _early_stop(diff: ComponentDiff) -> str:
+def early_stop(diff: ComponentDiff) -> str:
     """Return why the reconcile would stop early; anything after that point was not compared."""
     from ocf.component import Reason
     from ocf.concepts.recorder import Why
@@ -128,29 +128,30 @@ async def _diffs(
     changes: Sequence[str],
     definitions: Sequence[Path],
     address: tuple[str | None, str | None],
-) -> list[_Found]:
+) -> list[ComponentChanges]:
     """Return the diffs of all components of all owners; `address` is the kubeconfig and its context."""
     from ocf.cli.component_loader import owner_name
     from ocf.cli.owner_check import load_owners
 
     owners = await load_owners(sources, files, changes, definitions)
-    found: list[_Found] = []
+    found: list[ComponentChanges] = []
     async with await connect(*address) as cluster:
         for owner in owners:
             reconciling = [source for source in sources if source.reconciles(owner)]
             live = await _with_live_metadata(owner, cluster, reconciling)
             name = owner_name(owner)
             for source in reconciling:
-                found += [_Found(name, component, each) for component, each in await _of_owner(source, live, cluster)]
+                found += await next_changes(name, source, live, cluster)
     return found
 
 
-async def _of_owner(
-    source: ComponentSource, owner: Manifest, cluster: Cluster
-) -> list[tuple[Component | None, ComponentDiff]]:
-    """Return the diffs of the components of an owner, which may read the cluster.
+async def next_changes(name: str, source: ComponentSource, owner: Manifest, cluster: Cluster) -> list[ComponentChanges]:
+    """Return what the next reconcile of an owner would change: one for each component, which may read the cluster.
 
     The first one is without a component if the code that returns the components writes something itself.
+
+    Args:
+        name: What the owner is called in output.
     """
     from ocf.component import diff as dry_run
     from ocf.component.model.ownership import DEFAULT_OPERATOR
@@ -180,7 +181,7 @@ async def _of_owner(
             seen=looked_at,
         )
     own = [None] * (len(diffs) - len(built))
-    return list(zip((*own, *built), diffs, strict=True))
+    return [ComponentChanges(name, component, each) for component, each in zip((*own, *built), diffs, strict=True)]
 
 
 async def connect(kubeconfig: str | None, context: str | None) -> Any:
@@ -235,16 +236,16 @@ def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def _show(found: Sequence[_Found], *, explain: bool) -> None:
+def _show(found: Sequence[ComponentChanges], *, explain: bool) -> None:
     for each in found:
         what = (
             "the function that returns the components" if each.component is None else f"component {each.component.name}"
         )
         title = f"{what} of {each.owner}"
-        early_stop = _early_stop(each.diff)
-        _line(f"# {title}{': no changes' if each.diff.is_empty and not early_stop else ''}")
-        if early_stop:
-            _line(f"# the reconcile would stop early, {early_stop}", "yellow")
+        stopped = early_stop(each.diff)
+        _line(f"# {title}{': no changes' if each.diff.is_empty and not stopped else ''}")
+        if stopped:
+            _line(f"# the reconcile would stop early, {stopped}", "yellow")
         for changed in each.diff.objects:
             _object(changed)
         for ignored in each.diff.ignored:
@@ -301,7 +302,7 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def _print_summaries(title: str, each: _Found) -> None:
+def _print_summaries(title: str, each: ComponentChanges) -> None:
     rows = [
         (summary.resource, summary.action, "; ".join((summary.because, *summary.fields)), summary.report)
         for summary in _summaries(each)
@@ -310,7 +311,7 @@ def _print_summaries(title: str, each: _Found) -> None:
         grid(title, ("resource", "action", "because", "reports"), rows)
 
 
-def _summaries(each: _Found) -> Sequence[ResourceSummary]:
+def _summaries(each: ComponentChanges) -> Sequence[ResourceSummary]:
     from ocf.component import summarize
 
     if each.component is None or each.diff.result is None:
@@ -322,13 +323,14 @@ def _line(text: str, colour: str | None = None) -> None:
     echo(text, color=colour)
 
 
-def _to_json(each: _Found) -> dict[str, Any]:
+def changes_json(each: ComponentChanges) -> dict[str, Any]:
+    """Return the changes of a component as JSON values."""
     result = each.diff.result
     return {
         "owner": each.owner,
         "component": each.diff.component,
         "differs": not each.diff.is_empty,
-        "halt": _early_stop(each.diff),
+        "halt": early_stop(each.diff),
         "problem": each.diff.problem,
         "objects": [asdict(one) for one in each.diff.objects],
         "ignored": [asdict(one) for one in each.diff.ignored],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self
 
@@ -13,7 +14,6 @@ from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry, previewing
 from ocf.component.reconcile.prerequisites import DependsOn
 from ocf.concepts import GuardStatus
-from ocf.concepts.provenance import Effect
 from ocf.errors import OcfError
 from ocf.ownership import values
 from ocf.ownership.diagram import Arrow, Box, Diagram, component_identity
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.feature import Gate
 
-__all__ = ["component_diagram", "with_declared"]
+__all__ = ["closed_gates", "component_diagram", "with_declared"]
 
 # No identity of an object has this.
 _AGAIN: Final = ": "
+_GATED: Final = "gate: closed: the object is deleted"
 _LIFECYCLES: Final = {
     Lifecycle.READ_ONLY: "only read",
     Lifecycle.DELETED: "is deleted",
@@ -111,7 +112,7 @@ class _Declared:
         component = self.component
         notes = [f"condition {component.condition_type}" if component.published else "its condition is not published"]
         notes += [f"waits for {_prerequisite(one)}" for one in component.prerequisites]
-        notes += _gate_notes(component.gate, "its objects are deleted")
+        notes += _gate_notes(component.gate)
         notes += ["suspended"] if component.suspended else []
         boxes = tuple(self._resource(entry, place) for place, entry in enumerate(self.entries, 1))
         name = f"component {component.name}"
@@ -120,7 +121,7 @@ class _Declared:
     def _resource(self, entry: Registration, place: int) -> Box:
         options, identity = entry.options, entry.identity
         is_closed = options.gate_closed
-        notes = ["gate: closed: the object is deleted"] if is_closed else []
+        notes = [_GATED] if is_closed else []
         notes += [_LIFECYCLES[entry.lifecycle]] if entry.lifecycle in _LIFECYCLES and not is_closed else []
         for words, readers in (("needs", "guarded"), ("reads", "optional"), ("fills", "producers")):
             cells = [flow.data for flow in self.flows if identity in getattr(flow, readers)]
@@ -157,7 +158,13 @@ def _prerequisite(prerequisite: object) -> str:
     return f"condition {prerequisite.condition_type}" if is_condition else f"prerequisite {type(prerequisite).__name__}"
 
 
-def _gate_notes(gate: Gate | None, effect: str) -> Iterator[str]:
+def _gate_notes(gate: Gate | None) -> Iterator[str]:
+    closed = list(_closed(gate))
+    yield from closed or (["gate: open"] if gate is not None else [])
+
+
+def _closed(gate: Gate | None) -> Iterator[str]:
+    """Yield why the gate of a component is closed."""
     if gate is None:
         return
     try:
@@ -165,7 +172,25 @@ def _gate_notes(gate: Gate | None, effect: str) -> Iterator[str]:
     except OcfError as error:
         yield f"gate: cannot be evaluated: {error}"
         return
-    yield "gate: open" if is_open else f"gate: closed, {closed_because(gate)}: {effect}"
+    if not is_open:
+        yield f"gate: closed, {closed_because(gate)}: its objects are deleted"
+
+
+def closed_gates(component: Component) -> Iterator[tuple[str, str]]:
+    """Yield each gate of a component, its resources and their mutations that is closed, with what it gates.
+
+    Args:
+        component: The component, as the operator's code returns it for an owner.
+
+    Yields:
+        `component web` or the identity of a resource; and which gate is closed and why.
+    """
+    yield from ((f"component {component.name}", note) for note in _closed(component.gate))
+    for entry in component.entries:
+        if entry.options.gate_closed:
+            yield entry.identity, _GATED
+        elif entry.lifecycle is Lifecycle.MANAGED:
+            yield from ((entry.identity, note) for note in _closed_mutations(entry))
 
 
 def _guard_notes(entry: Registration) -> Iterator[str]:
@@ -185,26 +210,36 @@ def _guard_notes(entry: Registration) -> Iterator[str]:
 
 
 def _mutation_notes(entry: Registration) -> Iterator[str]:
-    if entry.inspector is None or not entry.inspector.registered_mutations:
-        return
+    firing = _firing(entry)
+    if firing and not isinstance(firing, OcfError):
+        yield f"mutations: {', '.join(firing)}"
+    yield from _closed_mutations(entry)
+
+
+def _firing(entry: Registration) -> Sequence[str] | OcfError:
+    """Return the names of the mutations of a resource whose gates are open, or the error of a gate."""
+    if entry.inspector is None:
+        return ()
     try:
         with previewing(entry):
-            firing = entry.inspector.firing_set()
+            return entry.inspector.firing_set()
     except OcfError as error:
-        yield f"mutations: a gate cannot be evaluated: {error.__cause__ or error}"
+        return error
+
+
+def _closed_mutations(entry: Registration) -> Iterator[str]:
+    firing = _firing(entry)
+    if isinstance(firing, OcfError):
+        yield f"mutations: a gate cannot be evaluated: {firing.__cause__ or firing}"
         return
-    if firing:
-        yield f"mutations: {', '.join(firing)}"
+    closed = [name for name in (entry.inspector.registered_mutations if entry.inspector else ()) if name not in firing]
     reasons: dict[str, str] = {}
-    try:
-        closed = (one for one in explain_entry(entry, ()).mutations if one.effect is Effect.CLOSED)
-        reasons = {one.name: one.reason for one in closed}
-    except OcfError:
+    if closed:
         # Without its data a resource cannot be rendered; the names are known nevertheless.
-        reasons = {}
-    for name in entry.inspector.registered_mutations:
-        if name not in firing:
-            yield f"mutation {name}: gate closed{f', {reasons[name]}' if reasons.get(name) else ''}"
+        with suppress(OcfError):
+            reasons = {one.name: one.reason for one in explain_entry(entry, ()).mutations}
+    for name in closed:
+        yield f"mutation {name}: gate closed{f', {reasons[name]}' if reasons.get(name) else ''}"
 
 
 def _prerequisites(components: Sequence[Component]) -> Iterator[Arrow]:

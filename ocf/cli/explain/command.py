@@ -50,6 +50,13 @@ _INDENT: Final = "  "
 @autoscaler_namespace_option
 @kubeconfig_option
 @context_option
+@click.option(
+    "--components",
+    default="",
+    metavar="MODULE[:NAME]",
+    help="Of an owner in a cluster: the code of its operator, as for ocf diff, to show also what its next reconcile "
+    "would write, what has set these fields, and which gates are closed. Writes are dry runs.",
+)
 @click.option("--own-kind", is_flag=True, help="In a cluster: explain a HorizontalAutoscaler of ocf hpa-controller.")
 @click.option(
     "--watch",
@@ -109,6 +116,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     namespace: str | None,
     kubeconfig: str | None,
     context: str | None,
+    components: str,
     own_kind: bool,
     watch: str | None,
     timeout: str | None,
@@ -143,13 +151,18 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     words, watch = watched(words, watch)
     question = owner_question(words, every=every)
     if question is not None:
-        question = replace(question, files=file, namespace=namespace, kubeconfig=kubeconfig, context=context)
+        address = {"namespace": namespace, "kubeconfig": kubeconfig, "context": context}
+        question = replace(question, files=file, components=components, **address)
         explain_owner(question, OwnerOutput(output, picture, now, watch, timeout))
         return
     if timeout is not None:
         from ocf.errors import ConfigError
 
         raise ConfigError("--timeout is for owners; --watch DURATION of an autoscaler ends by itself")
+    if components:
+        from ocf.errors import ConfigError
+
+        raise ConfigError("--components is for owners: write KIND/NAME")
     name = _name(words)
     if role:
         _print_role(namespace, kubeconfig, context)

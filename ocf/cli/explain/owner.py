@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,6 +18,7 @@ from ocf.ownership.lines import by_trouble, explanation_json, explanation_lines,
 
 if TYPE_CHECKING:
     from ocf.cli.explain.follow import FollowEnd
+    from ocf.cli.explain.next_reconcile import NextReconcile
     from ocf.cli.explain.owner_snapshot import OwnerReading
     from ocf.cli.explain.question import OwnerQuestion
     from ocf.objects import Manifest
@@ -37,22 +38,28 @@ class OwnerAnswer:
     Args:
         found: The explanations: one if `is_one`.
         now: The time of the snapshot.
+        following: What the next reconcile would do; None without the operator's code.
     """
 
     found: tuple[OwnerExplanation, ...]
     now: datetime
     is_one: bool
+    following: NextReconcile | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         if self.is_one:
-            return explanation_json(self.found[0])
+            following = {} if self.following is None else {"next": self.following.to_json()}
+            return {**explanation_json(self.found[0]), **following}
         return {"owners": [explanation_json(one) for one in by_trouble(self.found)]}
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield its lines with their indentation."""
         if self.is_one:
             yield from explanation_lines(self.found[0], self.now)
+            if self.following is not None:
+                yield 0, ""
+                yield from self.following.lines()
         else:
             yield from ((0, one) for one in trouble_lines(self.found))
 
@@ -105,6 +112,10 @@ def save_picture(answer: OwnerAnswer, path: Path) -> None:
     from ocf.ownership.picture import standalone_svg, to_html
 
     diagram = diagram_of(answer.found[0])
+    if answer.following is not None:
+        from ocf.runtime.component_diagram import with_declared
+
+        diagram = with_declared(diagram, answer.following.diagram)
     write(to_html(diagram, answer.lines()) if path.suffix == ".html" else standalone_svg(diagram), path)
 
 
@@ -127,7 +138,14 @@ async def _of_cluster(
             wanted = WantedOwners(kind, namespace, question.name)
             # The clocks of this machine and of the cluster may differ.
             now = cluster.server_time or SystemClock().now()
-            return _answer(question, await read_owners(cluster, wanted, served, now))
+            reading = await read_owners(cluster, wanted, served, now)
+            answer = _answer(question, reading)
+            if not question.components:
+                return answer
+            from ocf.cli.explain.next_reconcile import next_reconcile
+
+            following = await next_reconcile(question.components, reading.owners[0], cluster)
+            return replace(answer, following=following)
 
         return await use(read)
 

@@ -26,6 +26,7 @@ __all__ = ["ExplainOutput", "OwnerOutput", "explain_owner", "instant", "period",
 _INDENT: Final = "  "
 _OF_OWNERS: Final = frozenset(
     [
+        "components",
         "context",
         "every",
         "file",
@@ -116,6 +117,8 @@ def _check(question: OwnerQuestion, how: OwnerOutput) -> None:
             raise ConfigError(f"{option} is for autoscalers, not for {question.kind}: write hpa/NAME, or leave it out")
     if how.now is not None and not question.files:
         raise ConfigError("--now needs files; a cluster is always read now")
+    if question.components and (question.files or not question.name or how.watch is not None):
+        raise ConfigError("--components explains one owner in a cluster: leave out --file, --all and --watch")
     if how.watch is None and how.timeout is not None:
         raise ConfigError("--timeout needs --watch")
     if how.watch:

@@ -23,6 +23,7 @@ class OwnerQuestion:
         namespace: The namespace; None for that of the context, and with files for any.
         kubeconfig: Kubeconfig file; None for the default of kubectl.
         context: Context of the kubeconfig; None for the current one.
+        components: The operator's code, `MODULE`, `MODULE:NAME` or `MODULE:FUNCTION`; empty for none.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class OwnerQuestion:
     namespace: str | None = None
     kubeconfig: str | None = None
     context: str | None = None
+    components: str = ""
 
 
 def owner_question(words: Sequence[str], *, every: bool) -> OwnerQuestion | None:

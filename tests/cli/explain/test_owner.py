@@ -52,10 +52,11 @@ def shown(*arguments: str) -> str:
 @contextmanager
 def served(path: Path, objects: Sequence[Manifest]) -> Iterator[str]:
     """Serve a cluster with objects in a thread; yield the path of its kubeconfig, with the namespace `town`."""
+    namespaces = {"town", *(one["metadata"].get("namespace", "town") for one in objects)}
     ready, over = threading.Event(), threading.Event()
 
     async def work() -> None:
-        cluster = EmbeddedCluster(kinds=KINDS, namespaces=["town"])
+        cluster = EmbeddedCluster(kinds=KINDS, namespaces=sorted(namespaces))
         await cluster.restore(objects)
         async with serving(cluster) as server:
             config = server.kubeconfig()
