@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import operator, values
-from ocf.ownership.findings import findings, named
+from ocf.ownership.findings import findings, is_replaced, named
 from ocf.ownership.ranks import Finding, Rank
 from ocf.ownership.references import links
 from ocf.ownership.relations import DEEPEST, Relations, component_of, other_writers
+from ocf.ownership.runs import has_completed, superseded
 from ocf.ownership.snapshot import OwnerSnapshot, SnapshotIndex
 from ocf.ownership.status import Report, bad_conditions, has_rules, ready_since, report
 from ocf.ownership.tree import CauseStep, Link, OwnerExplanation, State, TreeNode
@@ -33,8 +34,6 @@ _WITH_PODS: Final = frozenset(
 # These are ready as soon as they exist, and what they select may not be: their parts do not follow from their state.
 _LOOKED_INTO: Final = frozenset({("", "Service"), ("batch", "CronJob")})
 _AUTOSCALER: Final = ("autoscaling", "HorizontalPodAutoscaler")
-# When runs have ended: Jobs, runs of Tekton, workflows of Argo, jobs of Ray.
-_ENDS: Final = ("completionTime", "finishedAt", "endTime")
 _OBJECTS: Final = re.compile(
     r"\b(components?|deployments?|endpoints?|instances?|members?|nodes?|objects?|pods?|replicas?|resources?|services?|"
     r"stateful ?sets?|workloads?)\b",
@@ -140,16 +139,18 @@ class _Explainer:
         """Yield a node for each component, and one for each object of none."""
         uid = values.uid(self.owner)
         groups: dict[str, list[Manifest]] = {}
+        shown = {node.key: node for node in self._nodes(self.owner)}
         for child in self.relations.children(self.owner):
             groups.setdefault(component_of(child, uid), []).append(child)
         for name, members in groups.items():
-            nodes = tuple(self._node(child) for child in members)
+            nodes = tuple(shown[ObjectKey.of(child)] for child in members)
             if not name:
                 yield from nodes
                 continue
             condition = self._condition_of(name, len(groups))
             is_ready = condition is None or condition.get("status") == "True"
-            state = max((one.state for one in nodes), key=lambda one: one.trouble)
+            states = (one.state for one in nodes if one.state is not State.SUPERSEDED)
+            state = max(states, key=_trouble, default=State.READY)
             state = State.READY if is_ready and condition is not None else max(state, State.PROGRESSING, key=_trouble)
             text = " ".join(self._condition_texts(condition)) if condition is not None else ""
             since = values.time_of(condition or {}, "lastTransitionTime")
@@ -169,10 +170,21 @@ class _Explainer:
         if condition.get("status") != "True":
             yield values.one_line(values.text(condition, "message"))
 
+    def _nodes(self, parent: Manifest) -> Iterator[TreeNode]:
+        past = self._superseded(parent)
+        for child in self.relations.children(parent):
+            key, state = ObjectKey.of(child), self._report(child).state
+            if state is State.FAILING and (key in past or is_replaced(child, self.index)):
+                text = "it has failed, and a newer one has taken its place"
+                yield TreeNode(self._name(child), State.SUPERSEDED, key, ready_since(child), text)
+            else:
+                yield self._node(child)
+
     def _node(self, live: Manifest) -> TreeNode:
         found, uid = self._report(live), values.uid(self.owner)
         own = findings(live, found, self.index)
-        state = State.PROGRESSING if own and found.state is State.READY else found.state
+        # That nothing is reported is no state of an object with which something is known to be wrong.
+        state = State.PROGRESSING if own and found.state in {State.READY, State.UNKNOWN} else found.state
         state = State.FAILING if own and own[0].rank < Rank.SUSPENDED and state is State.PROGRESSING else state
         gone = tuple(self._gone(live)) if state is not State.READY else ()
         return TreeNode(
@@ -183,7 +195,7 @@ class _Explainer:
             own[0].clause("", self.index.now) if own else found.text if state is State.UNKNOWN else "",
             tuple(dict.fromkeys(other_writers(live, uid))) if component_of(live, uid) else (),
             self._warnings(live),
-            (*(self._node(child) for child in self.relations.children(live)), *gone),
+            (*self._nodes(live), *gone),
             self._links(live),
         )
 
@@ -231,23 +243,18 @@ class _Explainer:
             is_wait = live is self.owner and finding.rank is Rank.WAITING
             if not (live is self.owner and finding.rank is Rank.HELD):
                 yield _Candidate(_own_wait(finding) if is_wait else finding.rank, -depth, order, finding, live)
-        if found.state is State.READY and (_is_completed(live) or (live is not self.owner and _is_settled(live))):
+        if found.state is State.READY and (has_completed(live) or (live is not self.owner and _is_settled(live))):
             return
         for child in self._counted(live):
             yield from self._candidates(child, depth + 1)
 
     def _counted(self, live: Manifest) -> Iterator[Manifest]:
-        """Yield the children of an object without the former Jobs of a CronJob, also the last one after a success."""
-        children = self.relations.children(live)
-        jobs = [one for one in children if values.group_kind(one) == ("batch", "Job")]
-        if values.group_kind(live) != ("batch", "CronJob") or not jobs:
-            yield from children
-            return
-        newest = jobs[-1]
-        ended = values.time_of(values.condition(newest, "Failed") or {}, "lastTransitionTime") or values.created(newest)
-        success = values.time_of(live, "status", "lastSuccessfulTime")
-        is_past = success is not None and ended is not None and success > ended
-        yield from (one for one in children if one not in jobs or (one is newest and not is_past))
+        """Yield the children of an object without the runs whose result does not matter any more."""
+        past = self._superseded(live)
+        yield from (one for one in self.relations.children(live) if ObjectKey.of(one) not in past)
+
+    def _superseded(self, live: Manifest) -> frozenset[ObjectKey]:
+        return superseded(live, self.relations.children(live))
 
     def _cause(self, candidates: list[_Candidate], root: TreeNode) -> Iterator[CauseStep]:
         subject = named(self.owner, self.key.namespace)
@@ -361,14 +368,6 @@ def _is_at_zero(live: Manifest) -> bool:
 def _own_wait(finding: Finding) -> Rank:
     """Return the rank of what an owner waits for: if these are its objects, what they wait for says more."""
     return Rank.FOLLOWS if not finding.why or _OBJECTS.search(finding.why) else Rank.OWN
-
-
-def _is_completed(live: Manifest) -> bool:
-    """Return whether a run has completed, so that attempts that failed before do not matter."""
-    if any(values.time_of(live, "status", name) is not None for name in _ENDS):
-        return True
-    listed = (values.condition(live, one) for one in ("Complete", "Completed", "Succeeded"))
-    return any(values.text(one, "status") == "True" for one in listed)
 
 
 def _is_settled(live: Manifest) -> bool:

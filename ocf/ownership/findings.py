@@ -20,7 +20,7 @@ from ocf.ownership.tree import State
 from ocf.primitives.pod_causes import pod_problem, refusal_cause
 from ocf.primitives.status import rollout_failure
 
-__all__ = ["findings", "is_specific", "named"]
+__all__ = ["findings", "is_replaced", "is_specific", "named"]
 
 
 _SPECIFIC: Final = re.compile(
@@ -50,6 +50,7 @@ _WAITS_FOR_POD: Final = frozenset({"WaitForFirstConsumer", "WaitForPodScheduled"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _REPLACING: Final = frozenset({("", "ReplicationController"), ("apps", "ReplicaSet"), ("batch", "Job")})
 _COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_GATEWAYS: Final = "gateway.networking.k8s.io"
 _MOUNT_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
 
 
@@ -149,7 +150,7 @@ def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findin
     problem = pod_problem(pod)
     event = _mount_event(pod, index)
     missing = next(_missing_references(pod, index), "")
-    if _is_replaced(pod, index):
+    if is_replaced(pod, index):
         yield Finding(Rank.FOLLOWS, "has ended", problem)
     elif scheduled.get("status") == "False":
         since = values.time_of(scheduled, "lastTransitionTime") or since
@@ -184,7 +185,7 @@ def _mount_event(pod: Manifest, index: SnapshotIndex) -> EventFacts | None:
     return None if found.reason == "FailedAttachVolume" and "SuccessfulAttachVolume" in later else found
 
 
-def _is_replaced(pod: Manifest, index: SnapshotIndex) -> bool:
+def is_replaced(pod: Manifest, index: SnapshotIndex) -> bool:
     """Return whether a pod has failed, and its controller has made a younger one in its place."""
     controller, own = controller_of(pod), values.created(pod)
     if values.text(pod, "status", "phase") != "Failed" or controller is None or own is None:
@@ -386,6 +387,33 @@ def _ingress(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[F
     yield Finding(Rank.WAITING, "has no address", report.text, since)
 
 
+def _gateway(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    name, since = values.text(live, "spec", "gatewayClassName"), values.created(live)
+    found = index.find(_GATEWAYS, "GatewayClass", "", name)
+    accepted = values.condition(found or {}, "Accepted")
+    if name and index.is_missing(_GATEWAYS, "GatewayClass", "", name):
+        yield Finding(Rank.MISSING, "has no controller", f"no GatewayClass named {name}", since)
+    elif found is not None and values.text(accepted, "status") != "True" and report.state is not State.READY:
+        said = values.one_line(values.text(accepted, "message")) or "no controller has accepted it"
+        yield Finding(Rank.FAILED, "has no controller", f"GatewayClass {name}: {said}", since)
+    if report.state not in {State.READY, State.UNKNOWN}:
+        yield from _reported(live, report)
+        yield from _warning(live, index)
+
+
+def _route(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
+    own = values.text(live, "metadata", "namespace")
+    for parent in values.members(live, "spec", "parentRefs"):
+        kind, group = parent.get("kind", "Gateway"), parent.get("group", _GATEWAYS)
+        name, namespace = values.text(parent, "name"), values.text(parent, "namespace") or own
+        if isinstance(kind, str) and name and index.is_missing(group, kind, namespace, name):
+            yield Finding(Rank.MISSING, "has no parent", f'{kind} "{name}" does not exist', values.created(live))
+    if report.state not in {State.READY, State.UNKNOWN}:
+        rank = Rank.REPORTED if report.state is State.FAILING else Rank.WAITING
+        yield Finding(rank, "is not ready", report.text, ready_since(live))
+        yield from _warning(live, index)
+
+
 def _autoscaler(live: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Finding]:
     target = values.mapping(live, "spec", "scaleTargetRef")
     group = values.text(target, "apiVersion").rpartition("/")[0]
@@ -416,5 +444,8 @@ _SPECIAL: Final[dict[tuple[str, str], _Special]] = {
     ("apps", "StatefulSet"): _workload,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("batch", "Job"): _job,
+    ("gateway.networking.k8s.io", "GRPCRoute"): _route,
+    ("gateway.networking.k8s.io", "Gateway"): _gateway,
+    ("gateway.networking.k8s.io", "HTTPRoute"): _route,
     ("networking.k8s.io", "Ingress"): _ingress,
 }

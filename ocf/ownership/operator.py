@@ -11,7 +11,7 @@ from ocf.objects.manifest import PREFIX
 from ocf.ownership import values
 from ocf.ownership.relations import operators_of
 from ocf.ownership.snapshot import SnapshotIndex
-from ocf.ownership.status import observed_generation
+from ocf.ownership.status import has_optional_status, observed_generation
 from ocf.ownership.tree import CauseStep
 
 __all__ = ["deletion", "has_given_up", "pause", "stale", "stopped_operator", "terminating_namespace"]
@@ -93,6 +93,8 @@ def stale(owner: Manifest, index: SnapshotIndex) -> CauseStep | None:
     """Return that the operator of an owner has not seen its last spec; None if it has, or if that is not known."""
     generation, observed = values.generation(owner), observed_generation(owner)
     changed = _last_change(owner)
+    if has_optional_status(owner):
+        return None
     if changed is not None and index.now - changed < _GRACE:
         return None
     since = f" since {values.age(changed, index.now)}" if changed is not None else ""

@@ -215,6 +215,9 @@ def _sign(state: State | None, x: float, y: float) -> Iterator[str]:
     elif state is State.GONE:
         yield circle(x, y, 6, style)
         yield path(f"M{x - 4:g} {y + 4:g}l8 -8", style)
+    elif state is State.SUPERSEDED:
+        yield circle(x, y, 6, style)
+        yield path(f"M{x - 3:g} {y:g}h6", style)
     elif state is State.UNKNOWN:
         yield circle(x, y, 6, style)
         yield text(x, y + 4, "?", anchor="middle")

@@ -16,10 +16,21 @@ from ocf.concepts import AliveStatus, ApplyOperation, CompletionStatus, Operatio
 from ocf.errors import OcfError
 from ocf.objects import Manifest
 from ocf.ownership import values
+from ocf.ownership.runs import ends
 from ocf.ownership.tree import State
 from ocf.primitives.kind import OnManifest
 
-__all__ = ["Report", "bad_conditions", "failure_words", "has_rules", "observed_generation", "ready_since", "report"]
+__all__ = [
+    "Report",
+    "bad_conditions",
+    "failure_words",
+    "has_optional_status",
+    "has_rules",
+    "is_unreported",
+    "observed_generation",
+    "ready_since",
+    "report",
+]
 
 # The module of each kind whose status has rules of its own.
 _KINDS: Final = {
@@ -39,6 +50,10 @@ _KINDS: Final = {
     ("keda.sh", "ScaledObject"): "scaledobject",
     ("networking.k8s.io", "Ingress"): "ingress",
 }
+_GATEWAYS: Final = "gateway.networking.k8s.io"
+_DEFAULT_TIME: Final = "1970-01-01T00:00:00Z"
+# Istio writes the status of its configuration only where that is switched on, and then not each time.
+_OPTIONAL: Final = frozenset(["extensions.istio.io", "networking.istio.io", "security.istio.io", "telemetry.istio.io"])
 _READY: Final = frozenset({AliveStatus.HEALTHY, OperationalStatus.OPERATIONAL, CompletionStatus.COMPLETED})
 _FAILING: Final = frozenset({AliveStatus.FAILING, OperationalStatus.FAILING, CompletionStatus.FAILING})
 # Kinds of the API server itself: one without a rule is ready as soon as it exists, as kstatus has it.
@@ -127,8 +142,6 @@ _WAITING_WORDS: Final = frozenset(
     ["inprogress", "missing", "new", "notready", "outofsync", "pending", "queued", "submitted", "unknown", "unready"]
 )
 _FIRST_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-# Objects of these kinds end, and are not done while they run.
-_ENDS: Final = re.compile(r"^(?!Cron|Scaled|Scheduled).*(Backup|Job|Restore|Run|SparkApplication|Workflow)$")
 # Where operators write one word about an object: the last ones are those of Zalando's PostgreSQL, RayJob,
 # SparkApplication, Argo CD, Rook and Longhorn.
 _WORDS: Final = (
@@ -166,9 +179,29 @@ def report(live: Manifest) -> Report:
     try:
         if values.field(live, "metadata", "deletionTimestamp") is not None:
             return Report(State.PROGRESSING, "it is being deleted")
+        if is_unreported(live):
+            return Report(State.UNKNOWN, "no controller has reported a status")
         return _of_kind(module, live) if module else _by_status(live)
     except (OcfError, AttributeError, TypeError, ValueError):
         return Report(State.UNKNOWN, "its status cannot be read")
+
+
+def is_unreported(live: Manifest) -> bool:
+    """Return whether a status has only what its definition sets, so that a controller may not exist.
+
+    The definitions of the Gateway API set conditions with a time long before any object. Some of its controllers report
+    nothing of the routes that they serve.
+    """
+    group, kind = values.group_kind(live)
+    if group == _GATEWAYS and kind.endswith("Route"):
+        return not values.members(live, "status", "parents")
+    listed = list(values.conditions(live))
+    return bool(listed) and all(one.get("lastTransitionTime") == _DEFAULT_TIME for one in listed)
+
+
+def has_optional_status(live: Manifest) -> bool:
+    """Return whether the objects of a kind are in use without a status, and what it has may be out of date."""
+    return values.group_kind(live)[0] in _OPTIONAL
 
 
 def has_rules(live: Manifest) -> bool:
@@ -189,10 +222,12 @@ def _of_kind(module: str, live: Manifest) -> Report:
 
 def _by_status(live: Manifest) -> Report:
     """Return the worst of what the conditions and the fields of a status say."""
+    if has_optional_status(live):
+        return next(_by_validation(live), Report(State.READY))
     observed = observed_generation(live)
     if observed is not None and observed < values.generation(live):
         return Report(State.PROGRESSING, f"its controller has observed generation {observed} of its spec, not the last")
-    found = [*_by_conditions(live), *_by_words(live), *_by_flags(live)]
+    found = [*_by_conditions(live), *_by_words(live), *_by_flags(live), *_by_parents(live)]
     if found:
         return max(found, key=lambda one: one.state.trouble)
     if any(one["type"] in _UNDER_WAY and _is(one, "true") for one in values.conditions(live)):
@@ -201,6 +236,14 @@ def _by_status(live: Manifest) -> Report:
     if not values.field(live, "status") or "." not in group or group in _BUILT_IN:
         return Report(State.READY)
     return Report(State.UNKNOWN, _SILENT)
+
+
+def _by_validation(live: Manifest) -> Iterator[Report]:
+    """Yield the errors that the analysis of Istio has found."""
+    for one in values.members(live, "status", "validationMessages"):
+        if str(one.get("level")).lower() == "error":
+            named = values.text(one, "type", "name") or values.text(one, "type", "code") or "an error"
+            yield Report(State.FAILING, values.one_line(f"its validation reports {named}"))
 
 
 def _by_conditions(live: Manifest) -> Iterator[Report]:
@@ -282,13 +325,20 @@ def _of_word(word: str, kind: str) -> State | None:
     """Return the state that a word means; None for one that may mean anything."""
     plain = re.sub(r"[\s_-]", "", word).lower()
     if plain in _GOOD_WORDS:
-        return State.PROGRESSING if plain == "running" and _ENDS.search(kind) else State.READY
+        return State.PROGRESSING if plain == "running" and ends(kind) else State.READY
     found = _FIRST_WORD.search(word)
     first = found[0].lower() if found is not None else ""
     if plain in _BAD_WORDS or plain.endswith(_BAD_ENDS) or first in {*_BAD_ENDS, "invalid"}:
         return State.FAILING
     is_waiting = plain in _WAITING_WORDS or first in _WAITING_WORDS or (first.endswith("ing") and first != "running")
     return State.PROGRESSING if is_waiting else None
+
+
+def _by_parents(live: Manifest) -> Iterator[Report]:
+    """Yield what each parent of a route, or ancestor of a policy, of the Gateway API reports."""
+    for name in ("parents", "ancestors"):
+        for parent in values.members(live, "status", name):
+            yield from _by_conditions({**live, "status": {"conditions": parent.get("conditions")}})
 
 
 def _by_flags(live: Manifest) -> Iterator[Report]:

@@ -22,6 +22,7 @@ class State(StrEnum):
     """
 
     READY = "ready"
+    SUPERSEDED = "superseded"
     UNKNOWN = "unknown"
     PROGRESSING = "progressing"
     GONE = "gone"
@@ -29,7 +30,7 @@ class State(StrEnum):
 
     @property
     def trouble(self) -> int:
-        """How much trouble it is: 0 for ready, 4 for failing."""
+        """How much trouble it is: 0 for ready, 5 for failing."""
         return list(State).index(self)
 
 
@@ -78,8 +79,12 @@ class TreeNode:
 
     @property
     def is_fine(self) -> bool:
-        """Whether it and everything below it is ready, without a warning."""
-        return self.state is State.READY and not self.warnings and all(each.is_fine for each in self.children)
+        """Whether it and everything below it is ready or superseded, without a warning."""
+        return (
+            self.state in {State.READY, State.SUPERSEDED}
+            and not self.warnings
+            and all(each.is_fine for each in self.children)
+        )
 
 
 @dataclass(frozen=True, slots=True)

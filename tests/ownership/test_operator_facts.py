@@ -27,7 +27,8 @@ from tests.ownership.world import (
 )
 
 ISTIO: Final = "networking.istio.io/v1"
-GATEWAY: Final = obj(ISTIO, "Gateway", "front", spec={})
+GATEWAY: Final = obj("example.com/v1", "Gateway", "front", spec={})
+OF_ISTIO: Final = obj(ISTIO, "Gateway", "front", spec={})
 UNSEEN: Final = "Gateway front is not up to date: no operator has written a status for it since 12 minutes."
 
 
@@ -39,7 +40,7 @@ UNSEEN: Final = "Gateway front is not up to date: no operator has written a stat
             (),
             State.UNKNOWN,
             "Gateway front has no status and no objects for 12 minutes: no operator has reported anything.",
-            id="Istio: a kind of which no object has a status",
+            id="a kind of which no object has a status",
         ),
         pytest.param(
             [GATEWAY, workload("Deployment", GATEWAY, ready=1)],
@@ -49,7 +50,7 @@ UNSEEN: Final = "Gateway front is not up to date: no operator has written a stat
             id="a kind without a status, with an object that is ready",
         ),
         pytest.param(
-            [GATEWAY, obj(ISTIO, "Gateway", "back", status={"conditions": [condition("Ready", "True")]})],
+            [GATEWAY, obj("example.com/v1", "Gateway", "back", status={"conditions": [condition("Ready", "True")]})],
             (),
             State.PROGRESSING,
             UNSEEN,
@@ -57,10 +58,18 @@ UNSEEN: Final = "Gateway front is not up to date: no operator has written a stat
         ),
         pytest.param(
             [GATEWAY, workload("Deployment", GATEWAY, ready=1)],
-            [("networking.istio.io", "Gateway")],
+            [("example.com", "Gateway")],
             State.PROGRESSING,
             UNSEEN,
             id="the API server serves the kind with a status",
+        ),
+        # https://github.com/argoproj/argo-cd/issues/8898
+        pytest.param(
+            [OF_ISTIO, workload("Deployment", OF_ISTIO, ready=1)],
+            [("networking.istio.io", "Gateway")],
+            State.READY,
+            "Gateway front is ready for 12 minutes, with 1 object.",
+            id="Istio: a status is written only where that is switched on",
         ),
     ],
 )

@@ -43,8 +43,14 @@ _LEFT_OUT: Final = frozenset(
     }
 )
 _LEFT_OUT_GROUPS: Final = frozenset({"authorization.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io"})
-# Named by claims and Ingresses, and few.
-_CLUSTER_KINDS: Final = frozenset({"storageclasses.storage.k8s.io", "ingressclasses.networking.k8s.io"})
+# Named by claims, Ingresses and Gateways, and few.
+_CLUSTER_KINDS: Final = frozenset(
+    {
+        "gatewayclasses.gateway.networking.k8s.io",
+        "ingressclasses.networking.k8s.io",
+        "storageclasses.storage.k8s.io",
+    }
+)
 _PARTIAL: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _AT_ONCE: Final = 12
 _UNAUTHORIZED: Final = 401
