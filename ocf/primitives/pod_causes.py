@@ -165,7 +165,8 @@ def _of_container(container: Any, name: str, *, ends: bool) -> Iterator[_Problem
     if live_field(container, "ready"):
         return
     if live_field(last, "reason") in _NOT_STARTED:
-        text = f"{name} cannot start: {_shortened(live_field(last, 'message'))}"
+        why = _shortened(live_field(last, "message"))
+        text = f"{name} cannot start{f': {why}' if why else ''}"
         yield _Problem(_Rank.NOT_STARTED, f"{live_field(last, 'reason')}: {text}")
     elif reason in _PULLING:
         yield _Problem(_Rank.NOT_STARTED, _pull_problem(container, name, reason, live_field(waiting, "message")))

@@ -37,7 +37,10 @@ class Situation(NamedTuple):
 
 GITHUB: Final = "https://github.com"
 SHOP: Final = shop()
-STATEFUL: Final = workload("StatefulSet", SHOP, spec={"volumeClaimTemplates": [{"metadata": {"name": "data"}}]})
+STORAGE: Final = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+STATEFUL: Final = workload(
+    "StatefulSet", SHOP, spec={"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": STORAGE}]}
+)
 DEPLOYMENT: Final = workload("Deployment", SHOP)
 REPLICAS: Final = workload("ReplicaSet", DEPLOYMENT, name="web-7d4")
 POD_OF_SET: Final = pod(STATEFUL)
@@ -69,7 +72,7 @@ def with_refused_pods(message: str, kind: str = "ReplicaSet") -> list[Manifest]:
     if kind == "ReplicaSet":
         empty = workload("ReplicaSet", DEPLOYMENT, name="web-7d4", status={"replicas": 0})
         return [SHOP, DEPLOYMENT, empty, event(empty, "FailedCreate", f"Error creating: {message}")]
-    owned = workload(kind, SHOP, status={"replicas": 0, "currentNumberScheduled": 0})
+    owned = workload(kind, SHOP, status={"replicas": 0, "updatedReplicas": 0, "currentNumberScheduled": 0})
     text = f"create Pod web-0 in StatefulSet web failed error: {message}"
     return [SHOP, owned, event(owned, "FailedCreate", text)]
 

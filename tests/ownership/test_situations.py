@@ -14,9 +14,11 @@ from ocf.ownership.explanation import explain_owners
 from tests.ownership.owner_situations import JOBS_AND_NETWORKS, OPERATORS, VOLUMES
 from tests.ownership.pod_situations import PODS, REFUSED
 from tests.ownership.situations import Situation
+from tests.ownership.workload_situations import ENDED, GATEWAY_API, IMAGES, NODES, REJECTED
 from tests.ownership.world import NOW, Town, shop
 
-SITUATIONS: Final = [*PODS, *REFUSED, *VOLUMES, *JOBS_AND_NETWORKS, *OPERATORS]
+WORKLOADS: Final = [*NODES, *IMAGES, *REJECTED, *ENDED, *GATEWAY_API]
+SITUATIONS: Final = [*PODS, *REFUSED, *VOLUMES, *JOBS_AND_NETWORKS, *OPERATORS, *WORKLOADS]
 
 
 @pytest.mark.parametrize("situation", [pytest.param(each, id=each.name) for each in SITUATIONS])
@@ -30,7 +32,7 @@ def test_the_first_sentence_names_the_cause(situation: Situation) -> None:
 
 
 def test_there_are_situations_enough() -> None:
-    assert len(SITUATIONS) >= 40
+    assert len(SITUATIONS) >= 60
     assert len({each.name for each in SITUATIONS}) == len(SITUATIONS)
     assert all(each.report.startswith("https://github.com/") for each in SITUATIONS)
 

@@ -24,6 +24,8 @@ KINDS: Final = (
     CustomKind(GROUP, "v1", "Shop"),
     CustomKind(GROUP, "v1", "Database"),
     CustomKind(GROUP, "v1", "Fleet", namespaced=False),
+    CustomKind("gateway.networking.k8s.io", "v1", "Gateway"),
+    CustomKind("gateway.networking.k8s.io", "v1", "GatewayClass", plural="gatewayclasses", namespaced=False),
 )
 
 

@@ -89,6 +89,10 @@ CASES: Final = {
         "CrashLoopBackOff: container web ends with exit code 137 (OOMKilled)",
     ),
     "ended once": (pod(container(ENDED), phase="Failed"), "container web ended: exit code 1 (Error)"),
+    "no program, without a message": (
+        pod(container({"terminated": {"exitCode": 128, "reason": "StartError"}})),
+        "StartError: container web cannot start",
+    ),
     "no program, at the start": (pod(waiting("RunContainerError", "exec", lastState=STOPPED)), START),
     "no program, waiting": (pod(waiting("CrashLoopBackOff", lastState=STOPPED)), START),
     "no program, ended": (pod(container(STOPPED)), START),
