@@ -1,4 +1,4 @@
-"""Owners of other projects as their operators leave them: kinds, references, conditions and events of public reports."""
+"""Owners of other projects as their operators leave them: kinds, references, conditions and events of reports."""
 
 from __future__ import annotations
 

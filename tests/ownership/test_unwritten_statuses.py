@@ -1,4 +1,4 @@
-"""Objects whose status nobody writes or keeps up to date, and runs whose result does not matter any more."""
+"""Objects whose status no controller writes or keeps up to date, and runs whose result does not matter any more."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def of_istio(kind: str, group: str = "networking", generation: int = 3, **status
         ),
     ],
 )
-def test_a_status_that_nobody_writes_is_not_progressing(live: Manifest, state: str, text: str) -> None:
+def test_a_status_that_no_controller_writes_is_not_progressing(live: Manifest, state: str, text: str) -> None:
     found = report(live)
     assert str(found.state) == state
     assert text in found.text

@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from ocf.cli.explain.owner import OwnerAnswer
+from ocf.cli.explain.owner_answer import OwnerAnswer
 from ocf.concepts import Clock
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.ownership import State

@@ -4,68 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from ocf.cli.explain.owner_answer import OwnerAnswer
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import ObjectKey
 from ocf.objects.manifest import split_api_version
-from ocf.ownership import OwnerExplanation, OwnerSnapshot
+from ocf.ownership import OwnerSnapshot
 from ocf.ownership.explanation import explain_owners
-from ocf.ownership.lines import by_trouble, explanation_json, explanation_lines, trouble_lines
 
 if TYPE_CHECKING:
     from ocf.cli.explain.follow import FollowEnd
-    from ocf.cli.explain.next_reconcile import NextReconcile
     from ocf.cli.explain.owner_snapshot import OwnerReading
     from ocf.cli.explain.question import OwnerQuestion
     from ocf.objects import Manifest
 
-__all__ = ["OwnerAnswer", "check_picture", "followed_answer", "owner_answer", "save_picture"]
+__all__ = ["check_picture", "followed_answer", "owner_answer", "save_picture"]
 
 _T = TypeVar("_T")
 
 _MOST_NAMES: Final = 10
 _EVENT_GROUPS: Final = frozenset({"", "events.k8s.io"})
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerAnswer:
-    """The explanation of an owner, or of all of a kind.
-
-    Args:
-        found: The explanations: one if `is_one`.
-        now: The time of the snapshot.
-        following: What the next reconcile would do; None without the operator's code.
-    """
-
-    found: tuple[OwnerExplanation, ...]
-    now: datetime
-    is_one: bool
-    following: NextReconcile | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        if self.is_one:
-            following = {} if self.following is None else {"next": self.following.to_json()}
-            return {**explanation_json(self.found[0]), **following}
-        return {"owners": [explanation_json(one) for one in by_trouble(self.found)]}
-
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield its lines with their indentation."""
-        if self.is_one:
-            yield from explanation_lines(self.found[0], self.now)
-            if self.following is not None:
-                yield 0, ""
-                yield from self.following.lines()
-        else:
-            yield from ((0, one) for one in trouble_lines(self.found))
-
-    def headlines(self) -> list[str]:
-        """Return a sentence for each owner, and for several their number."""
-        return [self.found[0].sentence] if self.is_one else [*trouble_lines(self.found)]
 
 
 def owner_answer(question: OwnerQuestion, now: datetime | None) -> OwnerAnswer:

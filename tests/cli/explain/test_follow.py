@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from ocf.cli.explain.follow import FollowEnd, follow
-from ocf.cli.explain.owner import OwnerAnswer
+from ocf.cli.explain.owner_answer import OwnerAnswer
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import OwnerSnapshot, explain_owner
