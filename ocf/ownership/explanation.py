@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from ocf.errors import ConfigError, OcfError
@@ -31,6 +32,8 @@ _WITH_PODS: Final = frozenset(
         ("batch", "Job"),
     }
 )
+# A Service selects pods; their ReplicaSet and their Job say the same of it.
+_SELECTED: Final = frozenset({("apps", "DaemonSet"), ("apps", "Deployment"), ("apps", "StatefulSet")})
 # These are ready as soon as they exist, and what they select may not be: their parts do not follow from their state.
 _LOOKED_INTO: Final = frozenset({("", "Service"), ("batch", "CronJob")})
 _AUTOSCALER: Final = ("autoscaling", "HorizontalPodAutoscaler")
@@ -199,10 +202,15 @@ class _Explainer:
             self._links(live),
         )
 
+    @cached_property
+    def _workloads(self) -> list[Manifest]:
+        keys = (key for key in self.relations.parents if key.group_kind in _SELECTED)
+        return [live for key in keys if (live := self.index.find_key(key)) is not None]
+
     def _links(self, live: Manifest) -> tuple[Link, ...]:
         """Return the objects in the tree that an object names."""
         try:
-            found = links(live, self.index)
+            found = links(live, self.index, self._workloads)
         except (OcfError, AttributeError, TypeError, ValueError):
             # Any client may have written values of other types.
             return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ocf.objects import Manifest, ObjectKey
@@ -13,11 +13,6 @@ from ocf.ownership.tree import Link
 
 __all__ = ["PodReference", "backends", "links", "pod_references"]
 
-_WORKLOADS: Final = (
-    ("apps", "DaemonSet"),
-    ("apps", "Deployment"),
-    ("apps", "StatefulSet"),
-)
 _SELECTS: Final = {("", "Service"): ("selector",), ("policy", "PodDisruptionBudget"): ("selector", "matchLabels")}
 _SOURCES: Final = (
     ("secretRef", "Secret"),
@@ -61,9 +56,14 @@ def backends(ingress: Manifest) -> Iterator[str]:
             yield from filter(None, [values.text(path, "backend", "service", "name")])
 
 
-def links(live: Manifest, index: SnapshotIndex) -> list[Link]:
-    """Return the objects of a snapshot that the spec of an object names, each once."""
-    found = ((verb, one) for verb, one in _named(live, index) if one is not None)
+def links(live: Manifest, index: SnapshotIndex, workloads: Sequence[Manifest]) -> list[Link]:
+    """Return the objects of a snapshot that the spec of an object names, each once.
+
+    Args:
+        workloads: The objects with pod templates that selectors may select.
+    """
+    found = [(verb, one) for verb, one in _named(live, index) if one is not None]
+    found += [("selects", one) for one in _selected(live, workloads)]
     return list(dict.fromkeys(Link(verb, ObjectKey.of(one)) for verb, one in found))
 
 
@@ -82,9 +82,12 @@ def _named(live: Manifest, index: SnapshotIndex) -> Iterator[tuple[str, Manifest
     for rule in values.members(spec, "rules") if place[0] == "gateway.networking.k8s.io" else ():
         for backend in values.members(rule, "backendRefs"):
             yield "routes to", index.find("", "Service", namespace, values.text(backend, "name"))
-    selector = values.mapping(spec, *_SELECTS[place]) if place in _SELECTS else {}
-    for kind in _WORKLOADS if selector else ():
-        for workload in index.of_kind(*kind, namespace):
-            labels = values.mapping(workload, "spec", "template", "metadata", "labels")
-            if selector.items() <= labels.items():
-                yield "selects", workload
+
+
+def _selected(live: Manifest, workloads: Sequence[Manifest]) -> Iterator[Manifest]:
+    path, namespace = _SELECTS.get(values.group_kind(live)), values.text(live, "metadata", "namespace")
+    selector = values.mapping(live, "spec", *path) if path is not None else {}
+    for workload in workloads if selector else ():
+        labels = values.mapping(workload, "spec", "template", "metadata", "labels")
+        if namespace == values.text(workload, "metadata", "namespace") and selector.items() <= labels.items():
+            yield workload

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self
 
-from ocf.component import Component, Participation
+from ocf.component import Component, Participation, Prerequisite
 from ocf.component.model.data_flow import DataFlow, data_flows
 from ocf.component.model.registration import find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
@@ -153,9 +153,10 @@ def _name(entry: Registration) -> str:
     return f"{entry.key.kind} {entry.key.name}"
 
 
-def _prerequisite(prerequisite: object) -> str:
-    is_condition = isinstance(prerequisite, DependsOn)
-    return f"condition {prerequisite.condition_type}" if is_condition else f"prerequisite {type(prerequisite).__name__}"
+def _prerequisite(prerequisite: Prerequisite) -> str:
+    if isinstance(prerequisite, DependsOn):
+        return f"condition {prerequisite.condition_type}"
+    return f"prerequisite {type(prerequisite).__name__}"
 
 
 def _gate_notes(gate: Gate | None) -> Iterator[str]:

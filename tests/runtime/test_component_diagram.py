@@ -17,7 +17,8 @@ from ocf.ownership.tree import State
 from ocf.primitives import deployment, hpa, secret
 from ocf.runtime.component_diagram import component_diagram, with_declared
 from scripts.generate.component_picture import PICTURE, render
-from tests.ownership.test_picture import SHOP, applied
+from tests.ownership.situations import SHOP
+from tests.ownership.test_picture import applied
 from tests.ownership.world import NOW, obj, pod, workload
 
 BASE: Final = """

@@ -146,22 +146,18 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf explain -f web.yaml -f busy.yaml
     """
-    from ocf.errors import ConfigError
-
     words, watch = watched(words, watch)
     question = owner_question(words, every=every)
     if question is not None:
-        address = {"namespace": namespace, "kubeconfig": kubeconfig, "context": context}
-        question = replace(question, files=file, components=components, **address)
+        question = replace(question, files=file, namespace=namespace, components=components)
+        question = replace(question, kubeconfig=kubeconfig, context=context)
         explain_owner(question, OwnerOutput(output, picture, now, watch, timeout))
         return
-    if timeout is not None:
-        from ocf.errors import ConfigError
+    from ocf.errors import ConfigError
 
+    if timeout is not None:
         raise ConfigError("--timeout is for owners; --watch DURATION of an autoscaler ends by itself")
     if components:
-        from ocf.errors import ConfigError
-
         raise ConfigError("--components is for owners: write KIND/NAME")
     name = _name(words)
     if role:

@@ -88,7 +88,9 @@ def _end(answer: OwnerAnswer) -> FollowEnd | None:
     """Return why following ends with an answer; None if it goes on."""
     if any(one.has_given_up for one in answer.found):
         return FollowEnd.FAILED
-    return FollowEnd.READY if all(one.root.state is State.READY for one in answer.found) else None
+    # Of a kind without an owner, one is waited for.
+    are_ready = bool(answer.found) and all(one.root.state is State.READY for one in answer.found)
+    return FollowEnd.READY if are_ready else None
 
 
 def _show_changes(answer: OwnerAnswer, shown: Sequence[str], show: Callable[[str], None]) -> list[str]:

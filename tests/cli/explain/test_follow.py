@@ -112,6 +112,19 @@ def test_a_line_is_shown_when_more_than_a_duration_changes() -> None:
     ]
 
 
+def test_a_kind_without_owners_is_waited_for() -> None:
+    none = OwnerAnswer((), NOW, is_one=False)
+
+    async def read() -> OwnerAnswer:
+        return none
+
+    async def work() -> FollowEnd:
+        end, _ = await follow(read, [].append, clock=LoopClock(), limit=timedelta(seconds=5))
+        return end
+
+    assert run_in_virtual_time(work()) is FollowEnd.TIMEOUT
+
+
 @pytest.mark.parametrize(("reading", "seconds"), [(0.1, 2.2), (1, 7), (20, 70)])
 def test_a_cluster_that_takes_long_to_read_is_read_less_often(reading: float, seconds: float) -> None:
     assert followed([WAITING, READY], reading=reading)[2] == pytest.approx(seconds)
