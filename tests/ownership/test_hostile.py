@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 from click.testing import CliRunner
 from hypothesis import given
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from ocf.cli.app import app
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import OwnerSnapshot, explain_owner
+from ocf.ownership.diagram import diagram_of, to_mermaid
 from ocf.ownership.lines import explanation_json, explanation_lines
+from ocf.ownership.picture import to_svg
 from tests.ownership.owner_situations import JOBS_AND_NETWORKS, OPERATORS, VOLUMES
 from tests.ownership.pod_situations import PODS, REFUSED
 from tests.ownership.situations import SHOP
@@ -67,6 +70,9 @@ def test_any_value_at_any_place_gives_an_explanation(data: st.DataObject) -> Non
     assert found.sentence.endswith(".")
     assert "\n" not in found.sentence
     json.dumps(explanation_json(found))
+    diagram = diagram_of(found)
+    assert ET.fromstring(to_svg(diagram)) is not None  # noqa: S314 (our own output)
+    assert all(line.isprintable() for line in to_mermaid(diagram).splitlines())
     assert all("\n" not in line for _, line in explanation_lines(found, NOW + timedelta(days=1)))
 
 

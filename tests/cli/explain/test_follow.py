@@ -118,8 +118,10 @@ def test_a_kind_without_owners_is_waited_for() -> None:
     async def read() -> OwnerAnswer:
         return none
 
+    shown: list[str] = []
+
     async def work() -> FollowEnd:
-        end, _ = await follow(read, [].append, clock=LoopClock(), limit=timedelta(seconds=5))
+        end, _ = await follow(read, shown.append, clock=LoopClock(), limit=timedelta(seconds=5))
         return end
 
     assert run_in_virtual_time(work()) is FollowEnd.TIMEOUT
