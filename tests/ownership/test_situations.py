@@ -11,6 +11,7 @@ import pytest
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import OwnerSnapshot
 from ocf.ownership.explanation import explain_owners
+from ocf.primitives.pod_causes import pod_cause
 from tests.ownership.owner_situations import JOBS_AND_NETWORKS, OPERATORS, VOLUMES
 from tests.ownership.pod_situations import PODS, REFUSED
 from tests.ownership.situations import Situation
@@ -29,6 +30,25 @@ def test_the_first_sentence_names_the_cause(situation: Situation) -> None:
         assert part in rest, f"{part!r} is not in {found.sentence!r}"
         rest = rest.partition(part)[2]
     assert found.sentence.startswith(situation.expected[0])
+
+
+OF_PODS: Final = frozenset({"DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "Shop", "StatefulSet"})
+
+
+def has_only_pods(situation: Situation) -> bool:
+    """Return whether a reconcile that reads the pods of its workloads has all objects of a situation."""
+    kinds = {one["kind"] for one in situation.objects}
+    return "Pod" in kinds and kinds <= OF_PODS
+
+
+@pytest.mark.parametrize("situation", [pytest.param(one, id=one.name) for one in SITUATIONS if has_only_pods(one)])
+def test_a_condition_names_the_cause_that_the_explanation_names(situation: Situation) -> None:
+    """So that a reader does not have to find out which of the two is right."""
+    in_condition = pod_cause([one for one in situation.objects if one["kind"] == "Pod"])
+    cause = in_condition.rpartition(" (pod ")[0].removeprefix("Unschedulable: ")
+    [found] = explain_owners(OwnerSnapshot(objects=situation.objects, now=NOW), [ObjectKey.of(situation.objects[0])])
+    assert cause
+    assert cause in found.cause[0].text
 
 
 def test_there_are_situations_enough() -> None:
