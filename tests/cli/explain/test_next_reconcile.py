@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from ocf.cli.explain.next_reconcile import next_reconcile
+from ocf.cluster import Request, Verb
+from ocf.cluster.interceptor import InterceptingCluster
+from ocf.errors import ForbiddenError
+from ocf.objects import ObjectKey
+from ocf_server import EmbeddedCluster
 from tests.cli.explain.test_owner import explain, served, shown
-from tests.ownership.world import condition, shop, workload
+from tests.ownership.world import KINDS, condition, shop, workload
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
 
@@ -106,3 +113,24 @@ def test_an_operator_of_another_kind_is_an_error(kubeconfig: str) -> None:
     found = explain(*WORDS, "copies", "--kubeconfig", kubeconfig)
     assert found.exit_code == 2
     assert found.stderr == "error: --components copies: no operator of it reconciles example.com/v1 Shop\n"
+
+
+class Reading(InterceptingCluster):
+    """A cluster in which a user may only read."""
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        if request.verb in {Verb.GET, Verb.LIST}:
+            return await send()
+        raise ForbiddenError(f'User "reader" cannot patch {request.kind}', code=403, reason="Forbidden")
+
+
+def test_a_reader_gets_the_gates_and_the_right_that_is_missing() -> None:
+    async def work() -> list[str]:
+        cluster = EmbeddedCluster(kinds=KINDS, namespaces=["shop"])
+        await cluster.restore([OWNER, BACKEND])
+        found = await next_reconcile("shop_operator:one", ObjectKey.of(OWNER), Reading(cluster))
+        return [line for _, line in found.lines()]
+
+    lines = asyncio.run(work())
+    assert [line for line in lines if 'User "reader" cannot patch Deployment' in line]
+    assert lines[-1].startswith("apps/v1/Deployment/shop/backend: mutation tracing: gate closed")
