@@ -136,7 +136,8 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Explain why an owner is not ready, or the current decision of a HorizontalPodAutoscaler.
 
-    Of an owner of any kind, the first sentence names the cause, and a tree shows what belongs to it. Of an autoscaler,
+    Of an owner of any kind, the first sentence names the cause, and a tree shows what belongs to it. Of the Lease of an
+    operator, it shows which process leads, or which replica holds which slots of the owners. Of an autoscaler,
     the reasons and what would change its decision are shown; its history is known to the controller only: possible
     values are derived from the status, and --watch for as long as the longest window makes it known.
 

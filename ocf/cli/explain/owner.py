@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from ocf.cli.explain.question import OwnerQuestion
     from ocf.objects import Manifest
 
-__all__ = ["check_picture", "followed_answer", "owner_answer", "save_picture"]
+__all__ = [
+    "check_picture",
+    "followed_answer",
+    "newest",
+    "owner_answer",
+    "owners_in_files",
+    "read_objects",
+    "save_picture",
+]
 
 _T = TypeVar("_T")
 
@@ -114,21 +122,41 @@ async def _of_cluster(
 
 def _of_files(question: OwnerQuestion, now: datetime | None) -> OwnerReading:
     from ocf.cli.explain.owner_snapshot import OwnerReading
-    from ocf.cli.manifest_files import read_documents
     from ocf.concepts import SystemClock
 
+    objects = read_objects(question.files)
+    events = [one for one in objects if _is_event(one)]
+    others = newest(one for one in objects if not _is_event(one))
+    with_status = {place for place, one in _definitions(others) if _serves_status(one)}
+    snapshot = OwnerSnapshot(objects=others, now=now or SystemClock().now(), events=events, with_status=with_status)
+    return OwnerReading(snapshot, tuple(owners_in_files(question, others)))
+
+
+def read_objects(files: Sequence[str]) -> list[Manifest]:
+    """Return the objects of files.
+
+    Raises:
+        ConfigError: If a file cannot be read, or holds something else.
+    """
+    from ocf.cli.manifest_files import read_documents
+
     objects: list[Manifest] = []
-    for document in read_documents(question.files):
+    for document in read_documents(files):
         if document.manifest is None:
             raise ConfigError(f"{document.place}: {document.problem}")
         objects.append(document.manifest)
-    events = [one for one in objects if _is_event(one)]
-    others = _newest(one for one in objects if not _is_event(one))
-    with_status = {place for place, one in _definitions(others) if _serves_status(one)}
-    snapshot = OwnerSnapshot(objects=others, now=now or SystemClock().now(), events=events, with_status=with_status)
-    keys = [*_owners(question, others)]
+    return objects
+
+
+def owners_in_files(question: OwnerQuestion, objects: Sequence[Manifest]) -> list[ObjectKey]:
+    """Return the owners among the objects of files.
+
+    Raises:
+        ConfigError: If there is none, or one name is that of several.
+    """
+    keys = [*_owners(question, objects)]
     if not keys:
-        known = _shortened(sorted({f"{key.kind} {key.name}" for key in _keys(others)})) or "no objects"
+        known = _shortened(sorted({f"{key.kind} {key.name}" for key in _keys(objects)})) or "no objects"
         wanted = f"{question.kind} {question.name}".strip()
         place = f" in namespace {question.namespace}" if question.namespace else ""
         raise ConfigError(f"no file has {wanted}{place}; they have {known}")
@@ -136,7 +164,7 @@ def _of_files(question: OwnerQuestion, now: datetime | None) -> OwnerReading:
         places = _shortened(sorted(key.namespace for key in keys))
         wanted = f"{question.kind} {question.name}"
         raise ConfigError(f"{wanted} is in several namespaces: write --namespace, one of {places}")
-    return OwnerReading(snapshot, tuple(keys))
+    return keys
 
 
 def _owners(question: OwnerQuestion, objects: Sequence[Manifest]) -> Iterator[ObjectKey]:
@@ -190,7 +218,7 @@ def _serves_status(definition: Manifest) -> bool:
     return any(isinstance(values.field(one, "subresources", "status"), dict) for one in versions)
 
 
-def _newest(objects: Iterable[Manifest]) -> list[Manifest]:
+def newest(objects: Iterable[Manifest]) -> list[Manifest]:
     """Return objects, each once: the one with the highest resource version, or that of the last file."""
     from ocf.ownership import values
 

@@ -13,7 +13,7 @@ import click
 from click.exceptions import Exit
 
 from ocf.cli.exit_status import FOUND
-from ocf.cli.output import as_json, echo, terminal, wrapped
+from ocf.cli.output import as_json, echo, grid, terminal, wrapped
 from ocf.errors import ConfigError
 from ocf.objects.durations import parse_duration
 from ocf.objects.timestamps import parse_time
@@ -86,6 +86,9 @@ def explain_owner(question: OwnerQuestion, how: OwnerOutput) -> None:
     _check(question, how)
     limit = None if how.timeout is None else period("timeout", how.timeout)
     at = None if how.now is None else instant(how.now)
+    if question.is_lease:
+        _explain_lease(question, at, how)
+        return
     if how.picture is not None:
         check_picture(question, Path(how.picture))
     problem = ""
@@ -108,6 +111,24 @@ def explain_owner(question: OwnerQuestion, how: OwnerOutput) -> None:
         raise Exit(FOUND)
 
 
+def _explain_lease(question: OwnerQuestion, now: datetime | None, how: OwnerOutput) -> None:
+    """Print who holds a Lease, and which slots of the owners, if it is that of several replicas."""
+    from ocf.cli.explain.lease import HEADINGS, read_lease
+
+    found = read_lease(question, now)
+    if how.output is ExplainOutput.JSON:
+        click.echo(as_json(found.to_json()))
+        return
+    if not found.by:
+        echo(found.sentence, bold=True)
+        return
+    grid(found.sentence, HEADINGS, found.rows())
+    width, _ = terminal()
+    for remark in found.remarks():
+        for part in wrapped(remark, width, indent=""):
+            echo(part)
+
+
 def _check(question: OwnerQuestion, how: OwnerOutput) -> None:
     """Reject options that are for autoscalers, and combinations that do not fit."""
     given = click.get_current_context()
@@ -125,6 +146,8 @@ def _check(question: OwnerQuestion, how: OwnerOutput) -> None:
         raise ConfigError(f"--watch of an owner takes no duration: write --watch --timeout {how.watch}")
     if how.watch is not None and question.files:
         raise ConfigError("--watch needs a cluster; files do not change")
+    if question.is_lease and (question.components or how.picture is not None or how.watch is not None):
+        raise ConfigError("a Lease is only shown: leave out --components, --picture and --watch")
 
 
 def _show_progress(line: str) -> None:

@@ -10,6 +10,7 @@ __all__ = ["OwnerQuestion", "owner_question"]
 
 _AUTOSCALERS: Final = frozenset({"hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"})
 _KIND_AND_NAME: Final = 2
+_LEASE_GROUPS: Final = frozenset({"", "coordination.k8s.io", "v1.coordination.k8s.io"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,12 @@ class OwnerQuestion:
     kubeconfig: str | None = None
     context: str | None = None
     components: str = ""
+
+    @property
+    def is_lease(self) -> bool:
+        """Whether the kind is that of Leases, and one is meant."""
+        kind, _, group = self.kind.lower().partition(".")
+        return bool(self.name) and kind in {"lease", "leases"} and group in _LEASE_GROUPS
 
 
 def owner_question(words: Sequence[str], *, every: bool) -> OwnerQuestion | None:

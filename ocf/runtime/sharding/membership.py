@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ocf.runtime.leader import Timing
     from ocf.runtime.sharding.settings import Sharding
 
-__all__ = ["Membership", "group_label", "slot_name"]
+__all__ = ["Membership", "group_label", "replica_prefix", "slot_name"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -59,6 +59,11 @@ def group_label(lease: str) -> dict[str, str]:
 def slot_name(lease: str, slot: int) -> str:
     """Return the name of the Lease of a slot."""
     return f"{lease}-slot-{slot}"
+
+
+def replica_prefix(lease: str) -> str:
+    """Return how the names of the Leases of the replicas begin."""
+    return f"{lease}-replica-"
 
 
 @dataclass(slots=True)
@@ -131,7 +136,7 @@ class Membership:
         durations = (timing.lease, timing.renew_deadline, timing.retry_period)
         timed = "/".join(f"{each.total_seconds():g}" for each in durations)
         self._group = self._elector(lease.name, f"{sharding.slots} slots by {sharding.by}, {timed} s")
-        self._own = self._elector(f"{lease.name}-replica-{shard_hash(identity):016x}", identity)
+        self._own = self._elector(f"{replica_prefix(lease.name)}{shard_hash(identity):016x}", identity)
         self._others = _Others(clock, timing.lease - timing.retry_period)
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._stepping = asyncio.Lock()
@@ -277,7 +282,7 @@ class Membership:
         me, total = self.slots.identity, self.slots.sharding.slots
         records = [leases.get(slot_name(self._name, slot)) for slot in range(total)]
         names = {slot_name(self._name, slot) for slot in range(total)}
-        prefix = f"{self._name}-replica-"
+        prefix = replica_prefix(self._name)
         self._others.look(each for name, each in leases.items() if name.startswith(prefix) and name not in names)
         alive = self._others.alive(began) | {me}
         holders = ["" if record is None else _holder(record) for record in records]
@@ -329,7 +334,7 @@ class Membership:
         """Delete the Leases of replicas that were killed long ago."""
         for name, lease in leases.items():
             _, since = self._others.seen.get(_holder(lease), (None, began))
-            if began - since > self._timing.lease * _LONG and name.startswith(f"{self._name}-replica-"):
+            if began - since > self._timing.lease * _LONG and name.startswith(replica_prefix(self._name)):
                 if _holder(lease) in holders:
                     continue
                 await self._delete(lease)
