@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
+from ocf.cluster.cache.divided import Division
 from ocf.cluster.cache.informer import Informer
 from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.informers import Informers, require_served
@@ -66,6 +67,7 @@ class CachedCluster:
         selections: Kinds of which not all objects are listed, watched and held, each with what is.
         read_by_name: Kinds of which objects that are read by name are watched alone, until one is written, or read for
             which the function returns True.
+        division: Kinds that processes divide by namespace: the lists of `cluster` have those of this process.
         timing: Delays, idle timeout and relist interval, and the clock.
 
     Raises:
@@ -106,6 +108,7 @@ class CachedCluster:
         needs_content: Mapping[tuple[str, str], NeedsContent] | None = None,
         selections: Mapping[tuple[str, str], Selection] | None = None,
         read_by_name: Mapping[tuple[str, str], Callable[[CacheEntry], bool]] | None = None,
+        division: Division | None = None,
         timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = self._direct = cluster
@@ -133,7 +136,12 @@ class CachedCluster:
             )
 
         self._informers: Final = Informers(
-            informer, uncached, per_namespace=per_namespace, selections=given, read_by_name=read_by_name or {}
+            informer,
+            uncached,
+            per_namespace=per_namespace,
+            selections=given,
+            read_by_name=read_by_name,
+            division=division,
         )
         # Each returns whether an object that is watched alone is still needed.
         self.readers: Final[list[Callable[[ObjectKey, CacheEntry | None], bool]]] = []
@@ -345,20 +353,12 @@ class CachedCluster:
         return found
 
     def entry(self, key: ObjectKey) -> CacheEntry | None:
-        """Return an object that is in memory, without a request; None if it is not.
-
-        Args:
-            key: The object.
-        """
+        """Return an object that is in memory, without a request; None if it is not."""
         informer = self._informers.started(key)
         return informer.store.get((key.namespace, key.name)) if informer is not None else None
 
     def lacks(self, key: ObjectKey) -> bool:
-        """Return whether the objects of a kind are in memory, and this one is not, without a request.
-
-        Args:
-            key: The object.
-        """
+        """Return whether the objects of a kind are in memory, and this one is not, without a request."""
         informer = self._informers.started(key)
         if informer is None or not informer.synced:
             return False

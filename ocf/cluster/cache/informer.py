@@ -436,7 +436,8 @@ class Informer:
 
     async def _watch(self) -> None:
         """Watch until the watch ends, is idle for too long, or a list is due."""
-        self._reader = asyncio.create_task(self._read_events(), name=f"watch of {self.scope}")
+        with requests_for(Purpose.CACHE):
+            self._reader = asyncio.create_task(self._read_events(), name=f"watch of {self.scope}")
         timeout = asyncio.create_task(self._wait_for_timeout(), name=f"guard of {self.scope}")
         tasks = (self._reader, timeout)
         try:

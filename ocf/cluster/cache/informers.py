@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping
 
+from ocf.cluster.cache.divided import DividedInformer, Division
 from ocf.cluster.cache.informer import Informer
 from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
@@ -26,6 +27,7 @@ class Informers:
         per_namespace: Whether there is one for each namespace that is read.
         selections: The kinds of which not all objects are listed.
         read_by_name: See `CachedCluster`.
+        division: Of which kinds this process holds the objects of its part.
     """
 
     def __init__(
@@ -35,13 +37,16 @@ class Informers:
         *,
         per_namespace: bool,
         selections: Mapping[tuple[str, str], Selection],
-        read_by_name: Mapping[tuple[str, str], Callable[[CacheEntry], bool]],
+        read_by_name: Mapping[tuple[str, str], Callable[[CacheEntry], bool]] | None,
+        division: Division | None = None,
     ) -> None:
         self._make = make
         self._uncached = uncached
         self._per_namespace = per_namespace
+        read_by_name = read_by_name or {}
         self._selections = {**dict.fromkeys(read_by_name, Selection(by_name=True)), **selections}
         self._read_by_name = {kind: is_own for kind, is_own in read_by_name.items() if kind not in selections}
+        self._division = division
         self._by_scope: dict[tuple[str, str, str], Informer | SelectiveInformer] = {}
         """By `WatchScope`, which equals a tuple of its fields."""
         self._scopes: defaultdict[tuple[str, str], list[WatchScope]] = defaultdict(list)
@@ -92,13 +97,18 @@ class Informers:
         informer = self._by_scope.get(scope)
         if informer is None:
             selection = self._selections.get(scope[:2])
-            if selection is None:
+            if self._division is not None and self._is_divided(scope[:2]) and not scope.namespace:
+                informer = DividedInformer(scope, self, self._division)
+            elif selection is None:
                 informer = self.make(scope, None)
             else:
                 informer = SelectiveInformer(scope, selection, self, self._read_by_name.get(scope[:2]))
             self._by_scope[scope] = informer
             self._scopes[scope[:2]].append(scope)
         return informer
+
+    def _is_divided(self, kind: tuple[str, str]) -> bool:
+        return self._division is not None and self._division.divides(kind)
 
     def make(self, scope: WatchScope, selection: Selection | None) -> Informer:
         """Make an informer, which notices writes of its kind."""
@@ -125,7 +135,8 @@ class Informers:
 
     def selective_of(self, key: ObjectKey) -> SelectiveInformer | None:
         """Return the informers of a kind of which not all objects are listed; None if all are."""
-        if (key.api_version, key.kind) not in self._selections:
+        kind = (key.api_version, key.kind)
+        if kind not in self._selections and not self._is_divided(kind):
             return None
         found = self.covering(key.api_version, key.kind, key.namespace)
         return found if isinstance(found, SelectiveInformer) else None

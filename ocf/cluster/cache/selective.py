@@ -46,8 +46,7 @@ MOST_SINGLE: Final = 50
 BEYOND: Final = f"the selection of the cache does not select them, and {MOST_SINGLE} such objects are watched alone"
 """Why no watch reports the changes of more of them."""
 _UNLISTED: Final = f"the right to list all is missing, and {MOST_SINGLE} such objects are watched alone"
-# Names that were looked for in vain are only a reason to watch the next time; those of objects that may only be
-# unselected are looked up when there are so many.
+# Beyond, names that were not found are forgotten, and objects that may only be unselected are looked up.
 _MOST_NAMES: Final = 1_000
 
 
@@ -337,6 +336,9 @@ class SelectiveInformer:
                 self._departures += 1
                 if len(self._left) >= _MOST_NAMES and (self._task is None or self._task.done()):
                     self._task = asyncio.create_task(self._forget_deleted(), name=f"cache of {self.scope}: deletions")
+        self._mark_changed(name)
+
+    def _mark_changed(self, name: NamespacedName) -> None:
         for subscription in self._subscriptions:
             subscription.mark_changed(name)
 
@@ -472,9 +474,8 @@ class SelectiveInformer:
             self._read.add(name)
 
     def _end(self, name: NamespacedName) -> None:
-        single = self._single.pop(name, None)
         self._read.discard(name)
-        if single is not None:
+        if (single := self._single.pop(name, None)) is not None:
             self._maker.end(single)
 
     def _close_subscriptions(self) -> None:

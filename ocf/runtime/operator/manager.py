@@ -45,6 +45,7 @@ from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.operator.uncached_kinds import UncachedKinds
 from ocf.runtime.operator.webhook_options import serving_webhooks
 from ocf.runtime.sharding.shard_metrics import ShardMetrics
+from ocf.runtime.sharding.sharded_children import ShardedChildren
 from ocf.runtime.sharding.sharded_objects import ShardedObjects
 from ocf.runtime.workqueue.metrics import QueueMetrics
 
@@ -235,7 +236,7 @@ class Manager:
                 caches = self._waiting.writing_to(cluster)
             else:
                 slots = self._shards.slots if self._shards is not None else None
-                opened = OperatorCaches.open(cluster, self._operators, self._cache, slots)
+                opened = OperatorCaches.open(cluster, self._operators, self._cache, slots, self._options.namespaces)
                 caches = await stack.enter_async_context(opened)
             self._background.begin_term(stack, caches.shared)
             self._controllers = tuple(
@@ -294,6 +295,7 @@ class Manager:
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
             needs_content=needs_content,
+            division=cluster if isinstance(cluster, ShardedChildren) else None,
             timing=self._options.cache_timing,
         )
 

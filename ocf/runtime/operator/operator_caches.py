@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.runtime.operator.declared_kinds import DeclaredKinds
 from ocf.runtime.operator.owners import SelectedObjects, content_needed
+from ocf.runtime.sharding.sharded_children import ShardedChildren
 from ocf.runtime.sharding.sharded_objects import ShardedObjects
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ocf.runtime.operator.operator import Kind, Operator
     from ocf.runtime.sharding.slots import Slots
 
-__all__ = ["OperatorCaches", "read_by_name", "selection_problems", "selections"]
+__all__ = ["OperatorCaches", "divided_kinds", "read_by_name", "selection_problems", "selections"]
 
 _MakeCache = Callable[["Cluster", "Mapping[Kind, NeedsContent] | None"], "CachedCluster"]
 
@@ -50,6 +51,19 @@ def read_by_name(operators: Sequence[Operator[Any]]) -> dict[Kind, Callable[[Cac
         return entry.controller is not None and (entry.controller.group, entry.controller.kind) in owners
 
     return {kind: is_own for kind in _READ_BY_NAME if kind not in declared}
+
+
+def divided_kinds(operators: Sequence[Operator[Any]], namespaces: Collection[str] = ()) -> set[Kind]:
+    """Return the kinds of which a replica needs the objects in its own namespaces only, if these divide the owners.
+
+    Those are the kinds of children that nothing else watches, or selects in its own way.
+
+    Args:
+        namespaces: The namespaces of the process, each of which has a cache of its own; empty for all.
+    """
+    others = {(watch.api_version, watch.kind) for each in operators for watch in each.kind_watches}
+    others |= {each.owner_kind for each in operators} | {kind for each in operators for kind in each.selections}
+    return set() if namespaces else {kind for each in operators for kind in each.owns} - others
 
 
 def selection_problems(operators: Sequence[Operator[Any]]) -> list[str]:
@@ -81,17 +95,26 @@ class OperatorCaches:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, cluster: Cluster, operators: Sequence[Operator[Any]], make: _MakeCache, slots: Slots | None = None
+        cls,
+        cluster: Cluster,
+        operators: Sequence[Operator[Any]],
+        make: _MakeCache,
+        slots: Slots | None = None,
+        namespaces: Collection[str] = (),
     ) -> AsyncIterator[OperatorCaches]:
         """Make the caches for the duration of a block.
 
         Args:
             make: Makes a cache of a cluster, with the kinds of which not all content is held.
             slots: The slots whose owners are held; None for all owners.
+            namespaces: The namespaces of the process; empty for all.
         """
         async with AsyncExitStack() as stack:
             needed = content_needed(operators, selections(operators))
-            shared = await stack.enter_async_context(make(cluster, needed))
+            by_namespace = slots is not None and slots.sharding.by == "namespace"
+            children = divided_kinds(operators, namespaces) if by_namespace else set()
+            everything = ShardedChildren(cluster, children, slots) if slots is not None and children else cluster
+            shared = await stack.enter_async_context(make(everything, needed))
             chosen = {one.name: _selection(cluster, one, slots) for one in operators}
             selected = {
                 one.name: await stack.enter_async_context(make(chosen[one.name], _needed(one)))

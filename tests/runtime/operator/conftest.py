@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 from ocf import component
 from ocf.cluster import Cluster, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.cache import CacheTiming
+from ocf.cluster.protocol import EventType
 from ocf.component import Component, ReconcileContext
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ServerError
@@ -88,6 +89,8 @@ class Gateway(InterceptingCluster):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self.requests: list[Request] = []
+        self.events: Counter[str] = Counter()
+        """How many events of each kind the watches have had."""
         self.looks: list[tuple[float, str, str]] = []
         """When the cluster was asked which kinds, whether it serves them."""
         self.meddle: Callable[[Request], Awaitable[None]] | None = None
@@ -118,6 +121,7 @@ class Gateway(InterceptingCluster):
                     if not cut.done():
                         if isinstance(event.exception(), StopAsyncIteration):
                             return
+                        self.events[kind] += event.result().type is not EventType.BOOKMARK
                         yield event.result()
                         continue
                 finally:
@@ -236,6 +240,7 @@ class Env(support.Env[EmbeddedCluster, LoopClock]):
     def forget(self) -> None:
         """Forget what happened so far."""
         self.passes.clear()
+        self.gateway.events.clear()
         self.gateway.requests.clear()
         self.gateway.looks.clear()
 

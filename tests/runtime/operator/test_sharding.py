@@ -1,5 +1,7 @@
 """Several replicas of an operator divide its owners: none is reconciled twice at once, and none is left.
 
+The kinds of the children are declared, so that replicas that divide the owners by namespace divide these, too.
+
 Public report: an object that moves to another shard is reconciled by both of them
 (https://github.com/aws-controllers-k8s/community/issues/2545).
 """
@@ -30,6 +32,7 @@ from .conftest import DEFINITION, Env, Gateway, Shop, now, shop
 
 SHOPS: Final = 30
 NAMESPACES: Final = ("town", "village", "city", "port", "hill", "lake")
+CHILDREN: Final = (("v1", "ConfigMap"), ("v1", "Service"))
 LEASE_TIME: Final = 15
 By = Literal["uid", "namespace"]
 
@@ -55,6 +58,7 @@ class Fleet:
     _ends: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = field(default_factory=dict)
 
     async def start(self, *names: str, **changed: Any) -> None:
+        changed = {"owns": CHILDREN, **changed}
         for name in names:
             env = Env(self.cluster, Gateway(self.cluster), LoopClock())
             env.before = self._noting(name)
