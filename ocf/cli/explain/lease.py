@@ -193,14 +193,14 @@ def lease_view(lease: Manifest, leases: Iterable[Manifest], now: datetime) -> Le
             replica = _process(one, now)
             found[replica.identity] = replica
     held: dict[str, list[Slot]] = {}
-    for number, one in sorted(numbered.items()):
-        if number < total and (by := values.text(one, "spec", "holderIdentity")):
-            held.setdefault(by, []).append(Slot(number, values.time_of(one, "spec", "acquireTime")))
+    for slot, one in sorted(numbered.items()):
+        if slot < total and (by := values.text(one, "spec", "holderIdentity")):
+            held.setdefault(by, []).append(Slot(slot, values.time_of(one, "spec", "acquireTime")))
     replicas = [
         found.get(identity, Replica(identity, State.MISSING))._replace(slots=tuple(held.get(identity, ())))
         for identity in sorted({*found, *held})
     ]
-    taken = {slot.number for each in held.values() for slot in each}
+    taken = {each.number for slots in held.values() for each in slots}
     free = tuple(number for number in range(total) if number not in taken)
     beyond = tuple(sorted(number for number in numbered if number >= total))
     return LeaseView(key, now, holder, division[2], total, tuple(replicas), free, beyond)

@@ -17,7 +17,7 @@ from copy import copy
 from typing import Final
 
 from ocf.cluster.cache.informer_state import InformerState
-from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
+from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.selection import Selection, named
@@ -232,11 +232,7 @@ class Informer:
         read = {name: await self.read(name) for name in self.store.stale(namespace)}
         # A stale one is not in the indexes as it was read.
         living = ObjectList(tuple(manifest for manifest in read.values() if manifest is not None), "")
-        found = {
-            name: manifest
-            for name, manifest in ((namespaced_name(one), one) for one in living.selected_by(options).items)
-            if selection.matches(name, manifest["metadata"].get("labels") or {})
-        }
+        found = selection.selected(living.selected_by(options).items)
         version, part = self.store.version, selection.common_text.encode()
         # Operators list the children of each of thousands of owners, so what is not selected must cost next to nothing:
         # a label that is selected has its text somewhere in the packed labels. Measured with 2000 objects: 3.0 ms a

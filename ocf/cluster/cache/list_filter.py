@@ -1,10 +1,11 @@
 """Selectors that the cache can evaluate: by label, name and namespace."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from ocf.cluster.cache.keys import NamespacedName
+from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.errors import ManifestError
+from ocf.objects import Manifest
 from ocf.objects.label_requirements import SelectorOperator
 from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector
 
@@ -58,6 +59,14 @@ class ListFilter(NamedTuple):
     def needs_labels(self) -> bool:
         """Whether matching depends on labels."""
         return bool(self.labels.requirements)
+
+    def selected(self, items: Iterable[Manifest]) -> dict[NamespacedName, Manifest]:
+        """Return those of some objects that it selects."""
+        return {
+            name: one
+            for name, one in ((namespaced_name(one), one) for one in items)
+            if self.matches(name, one["metadata"].get("labels") or {})
+        }
 
     def matches(self, name: NamespacedName, labels: Mapping[str, str]) -> bool:
         """Return whether the filter selects an object."""

@@ -18,11 +18,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from ocf.cluster.cache.existing_objects import existing_objects
+from ocf.cluster.cache.existing_objects import existing_objects, read_each
 from ocf.cluster.cache.informer_state import InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope, namespaced_name
 from ocf.cluster.cache.selection import Selection, one_object
-from ocf.cluster.cache.subscriptions import OnServed, Subscription
+from ocf.cluster.cache.subscriptions import OnServed, Relay, Subscription
 from ocf.cluster.protocol import ListOptions, ObjectList
 from ocf.cluster.request_purpose import Purpose, requests_for
 from ocf.errors import ApiError, ForbiddenError, NotFoundError
@@ -255,12 +255,17 @@ class SelectiveInformer:
             return None
         departures = self._departures
         await self._look_for_left(options.namespace)
-        if any(options.namespace in ("", home) for home, _ in self._beyond):
-            return await self._listed_with_others(options, cluster)
-        inside = [one for name, one in self._single.items() if options.namespace in ("", name[0])]
-        found: dict[NamespacedName, Manifest] = {}
-        version = ""
-        for each in (*inside, *bases):
+        by_name = {name for name in self._beyond if options.namespace in ("", name[0])}
+        if by_name:
+            with suppress(ForbiddenError):
+                return await self._listed_with_others(options, cluster)
+        inside = {name: one for name, one in self._single.items() if options.namespace in ("", name[0])}
+        # A role may allow lists in the namespaces of the selection only, and of what is elsewhere reads by name.
+        by_name |= {name for name, one in inside.items() if not (one.synced or await one.ready())}
+        read = await read_each(cluster, self.scope[:2], by_name, (NotFoundError, ForbiddenError))
+        found = selection.selected(ObjectList(tuple(read.values()), "").selected_by(options).items)
+        listing, version = [*(one for name, one in inside.items() if name not in by_name), *bases], ""
+        for each in listing:
             if not (each.synced or await each.ready()):
                 return None
             home = replace(options, namespace=options.namespace or each.scope.namespace)
@@ -273,7 +278,7 @@ class SelectiveInformer:
             version = page.resource_version if not version or is_older(page.resource_version, version) else version
             found |= {namespaced_name(one): one for one in page.items}
         # What has left the selection during these reads is in none of them, and may exist; what has ended is empty.
-        if departures != self._departures or any(each.ended for each in (*inside, *bases)):
+        if departures != self._departures or any(each.ended for each in listing):
             return None
         return ObjectList(tuple(found[name] for name in sorted(found)), version)
 
@@ -293,6 +298,9 @@ class SelectiveInformer:
         for name in [*self._single]:
             if name not in self._read and not needed(self._key(name), self._single[name].store.get(name)):
                 self._end(name)
+                self._forget(name)
+        # What was deleted since would have each list be one of the API server for ever.
+        self._beyond = {name for name in self._beyond if needed(self._key(name), None)}
         if self.selection.by_name and self.synced and not self._needs_all and (self._task is None or self._task.done()):
             for base in self._bases:
                 self._narrow(base, needed)
@@ -375,7 +383,8 @@ class SelectiveInformer:
 
     def _made(self, namespace: str, selection: Selection | None) -> Informer:
         informer = self._maker.make(self.scope._replace(namespace=namespace), selection)
-        informer.attach(_Relay(self, informer))
+        changed, closed = partial(self.changed, by=informer), partial(self.closed, informer)
+        informer.attach(Relay(informer.store, partial(self.served, informer), changed, closed))
         return informer
 
     def _watch_alone(self, name: NamespacedName) -> bool:
@@ -462,11 +471,19 @@ class SelectiveInformer:
                 self._bases.remove(base)
                 self._read |= single.keys()
                 self._single, single = self._single | single, {}
+                for name, _ in base.store.unordered():
+                    self._forget(name)
                 self._maker.end(base)
         finally:
             for each in single.values():
                 self._maker.end(each)
             await asyncio.gather(*(each.close() for each in single.values()))
+
+    def _forget(self, name: NamespacedName) -> None:
+        """Let subscriptions drop the last state of an object that is not held any more."""
+        if self.get(name) is None:
+            for subscription in self._subscriptions:
+                subscription.forget(name)
 
     def _note_read(self, name: NamespacedName) -> None:
         """Note what is read of all of the kind, as long as it may be watched alone."""
@@ -481,20 +498,3 @@ class SelectiveInformer:
     def _close_subscriptions(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
-
-
-class _Relay(Subscription):
-    """Passes the changes of one informer on to the subscribers of all."""
-
-    def __init__(self, to: SelectiveInformer, informer: Informer) -> None:
-        super().__init__(informer.store, on_served=partial(to.served, informer))
-        self._to = to
-        self._informer = informer
-
-    def mark_changed(self, name: NamespacedName) -> None:
-        """Pass a change on."""
-        self._to.changed(name, by=self._informer)
-
-    def close(self) -> None:
-        """Pass the end on."""
-        self._to.closed(self._informer)

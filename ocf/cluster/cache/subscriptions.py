@@ -8,7 +8,7 @@ by is in the entries.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.protocol import EventType, WatchEvent
 
-__all__ = ["CacheChange", "Entries", "OnServed", "Subscription"]
+__all__ = ["CacheChange", "Entries", "OnServed", "Relay", "Subscription"]
 
 _YIELD_EVERY: Final = 100
 
@@ -120,6 +120,11 @@ class Subscription:
                 self._pending[name] = entry
             self._changed.set()
 
+    def forget(self, name: NamespacedName) -> None:
+        """Drop what is kept of an object that nothing holds any more, although it may exist."""
+        self._pending.pop(name, None)
+        self._last_sent.pop(name, None)
+
     def close(self) -> None:
         """End `changes`."""
         self._closed = True
@@ -169,3 +174,21 @@ class Subscription:
             yield CacheChange(EventType.MODIFIED, name, after, old=before)
         else:
             yield CacheChange(EventType.ADDED, name, after)
+
+
+class Relay(Subscription):
+    """Passes the changes of a store on, and its end."""
+
+    def __init__(
+        self, store: Entries, on_served: OnServed, changed: Callable[[NamespacedName], None], closed: Callable[[], None]
+    ) -> None:
+        super().__init__(store, on_served=on_served)
+        self._pass_on, self._end = changed, closed
+
+    def mark_changed(self, name: NamespacedName) -> None:
+        """Pass a change on."""
+        self._pass_on(name)
+
+    def close(self) -> None:
+        """Pass the end on."""
+        self._end()

@@ -15,8 +15,9 @@ import pytest
 
 from ocf.cluster import DeleteOptions, InterceptingCluster, ListOptions, PatchOptions, PatchType
 from ocf.cluster.cache import CachedCluster, CacheTiming, Selection
+from ocf.cluster.cache.selective import MOST_SINGLE
 from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, Subresource
-from ocf.errors import NotFoundError, ServerError
+from ocf.errors import ForbiddenError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.virtual_time import run_in_virtual_time
 from ocf_server import EmbeddedCluster
@@ -214,3 +215,107 @@ def test_a_deleted_object_is_not_found() -> None:
         assert await world.names() == []
 
     play(LABELLED, story)
+
+
+class Restricted(Connection):
+    """A connection of a role that may list and watch in one namespace, and elsewhere reads by name, at first."""
+
+    reads_elsewhere = True
+
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        if not self.reads_elsewhere and key.namespace != "town":
+            raise ForbiddenError(f"cannot get {key}", code=403, reason="Forbidden")
+        return await super().get(key, subresource=subresource)
+
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        if options.namespace != "town":
+            raise ForbiddenError(f'cannot list in "{options.namespace}"', code=403, reason="Forbidden")
+        return await super().list(api_version, kind, options)
+
+
+@pytest.mark.parametrize("others", [1, MOST_SINGLE + 2], ids=["one", "more than are watched alone"])
+def test_reads_elsewhere_break_no_list_of_a_role_with_rights_in_the_selected_namespace(others: int) -> None:
+    """What is read elsewhere is in the lists as it is now, until it is gone or may not be read.
+
+    Publicly reported of caches that list more than a role allows:
+    https://github.com/kubernetes-sigs/controller-runtime/issues/3178.
+    """
+
+    async def work() -> None:
+        server = EmbeddedCluster(namespaces=("town", "village"))
+        connection = Restricted(server)
+        timing = CacheTiming(sleep=asyncio.sleep, monotonic=asyncio.get_running_loop().time, random=lambda: 0.0)
+
+        async def make(namespace: str, name: str) -> ObjectKey:
+            metadata = {"name": name, "namespace": namespace, "labels": {"ours": "yes"}}
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+            return ObjectKey.of(await server.create(made, field_manager="them"))
+
+        await make("town", "own")
+        elsewhere = [await make("village", f"other-{number}") for number in range(others)]
+        selections = {KIND: Selection(namespaces=["town"])}
+        async with CachedCluster(connection, timing=timing, selections=selections) as cached:
+            for key in elsewhere:
+                await cached.get(key)
+
+            async def listed(**options: str) -> set[str]:
+                found = (await cached.list(*KIND, ListOptions(**options))).items
+                return {one["metadata"]["name"] for one in found}
+
+            names = {key.name for key in elsewhere}
+            for options in ({}, {"label_selector": "ours=yes"}):
+                assert await listed(**options) == {"own"} | names
+            assert await listed(label_selector="ours=no") == set()
+            assert await listed(field_selector="metadata.name=own") == {"own"}
+            assert await listed(namespace="town") == {"own"}
+            await server.delete(elsewhere[0], DeleteOptions())
+            assert await listed() == {"own"} | names - {"other-0"}
+            connection.reads_elsewhere = False
+            assert await listed() == {"own"}
+
+    run_in_virtual_time(work())
+
+
+@pytest.mark.parametrize("selection", [LABELLED, Selection(by_name=True)], ids=["by a label", "by name"])
+def test_a_subscription_keeps_no_state_of_what_is_not_watched_any_more(selection: Selection) -> None:
+    """Publicly reported of watches: memory grows, https://github.com/kubernetes/kubernetes/issues/102874."""
+
+    async def story(world: World) -> None:
+        await world.cached.cache(*KIND)
+        informer = world.cached._informers.covering(*KIND, "")
+        assert informer is not None
+        subscription = informer.subscribe("")
+        seen: list[tuple[str, str]] = []
+
+        async def follow() -> None:
+            async for change in subscription.changes():
+                seen.append((change.type.value, change.name[1]))  # noqa: PERF401 (they are read while it runs)
+
+        following = asyncio.create_task(follow())
+        for number in range(60):
+            await world.write(f"n{number}", ours=False)
+        for number in range(60):
+            await world.cached.get(world.key(f"n{number}"))
+        await asyncio.sleep(1)
+        assert len(subscription._last_sent) >= MOST_SINGLE
+        needed = {world.key("n1")}
+        world.cached.readers.append(lambda key, _: key in needed)
+        for _ in range(3):
+            world.cached.release_unread()
+            await asyncio.sleep(1)
+        assert {name for _, name in subscription._last_sent} == {"n1"}
+        assert not [kind for kind, _ in seen if kind == "DELETED"]
+        seen.clear()
+        await world.write("n1", ours=False, note="changed")
+        await world.cached.get(world.key("n2"))
+        await asyncio.sleep(1)
+        assert seen == [("MODIFIED", "n1"), ("ADDED", "n2")]
+        # Lists of the API server end once nothing needs what is beyond the number of single watches.
+        before = world.connection.reads
+        if not selection.by_name:
+            await world.names()
+            assert world.connection.reads == before
+        informer.unsubscribe(subscription)
+        following.cancel()
+
+    play(selection, story)
