@@ -149,8 +149,8 @@ def test_the_leases_of_a_running_fleet_are_understood() -> None:
         clock: Clock = LoopClock()
 
         def member(name: str) -> Membership:
-            settings = {"sharding": Sharding(slots=8), "timing": Timing(), "clock": clock, "random": lambda: 0.0}
-            return Membership(cluster, key, name, **settings)
+            sharding, timing = Sharding(slots=8), Timing()
+            return Membership(cluster, key, name, sharding=sharding, timing=timing, clock=clock, random=lambda: 0.0)
 
         async def read() -> LeaseView:
             leases = (await cluster.list("coordination.k8s.io/v1", "Lease")).items

@@ -24,7 +24,7 @@ from ocf.testing import LoopClock, run_in_virtual_time
 from ocf_server import EmbeddedCluster
 from tests import support
 
-from .conftest import DEFINITION, Env, Shop, shop
+from .conftest import DEFINITION, Env, Gateway, Shop, shop
 from .test_sharding import CHILDREN, Fleet, mottos
 
 # Their first letters differ, which divides them evenly.
@@ -288,5 +288,6 @@ def test_a_list_of_children_that_fails_after_slots_were_taken_fails_the_reconcil
 def test_only_kinds_of_children_that_nothing_else_watches_are_divided(
     changed: dict[str, Any], namespaces: tuple[str, ...], expected: set[tuple[str, str]]
 ) -> None:
-    env = Env(EmbeddedCluster(), None, LoopClock())  # type: ignore[arg-type] (no request is sent)
-    assert divided_kinds([env.operator(**changed)], namespaces) == expected
+    cluster = EmbeddedCluster()
+    operator = Env(cluster, Gateway(cluster), LoopClock()).operator(**changed)
+    assert divided_kinds([operator], namespaces) == expected
