@@ -23,7 +23,7 @@ from ocf.cluster import (
     Verb,
 )
 from ocf.cluster.apply_cache import LastWrite
-from ocf.cluster.cache import CachedCluster
+from ocf.cluster.cache import CachedCluster, Selection
 from ocf.cluster.cache.projection import Projection
 from ocf.cluster.impersonation import Impersonation
 from ocf.cluster.interceptor import describe
@@ -38,6 +38,7 @@ from ocf.runtime.operator import owners
 from ocf.runtime.operator.observed_versions import ObservedVersions
 from ocf.runtime.operator.recording_reads import RecordingReads
 from ocf.runtime.sharding import Sharding
+from ocf.runtime.sharding.sharded_children import ShardedChildren
 from ocf.runtime.sharding.sharded_objects import ShardedObjects
 from ocf.runtime.sharding.slots import Slots
 from ocf.testing import FaultyCluster, MutatingCluster, RecordingCluster, faults
@@ -87,6 +88,11 @@ def sharded(cluster: Cluster) -> Cluster:
     return ShardedObjects(cluster, ("v1", "Secret"), slots)
 
 
+def sharded_children(cluster: Cluster) -> Cluster:
+    slots = Slots(Sharding(), ObjectKey("coordination.k8s.io/v1", "Lease", "ours", "ops"), "one", SystemClock())
+    return ShardedChildren(cluster, [("v1", "Secret")], slots)
+
+
 def fenced(cluster: Cluster, *, leads: bool = True) -> Cluster:
     return election.FencedCluster(cluster, lambda: leads, OWNER)
 
@@ -100,8 +106,9 @@ WRAPPERS: Final[dict[str, Callable[[Cluster], Cluster]]] = {
     "PauseGuard": lambda cluster: PauseGuard(cluster, lambda: None),
     "DryRunCluster": DryRunCluster,
     "RecordingReads": lambda cluster: RecordingReads(cluster, ObservedVersions(OWNER)),
-    "SelectedObjects": lambda cluster: owners.SelectedObjects(cluster, ("v1", "ConfigMap"), ""),
+    "SelectedObjects": lambda cluster: owners.SelectedObjects(cluster, ("v1", "ConfigMap"), Selection()),
     "ShardedObjects": sharded,
+    "ShardedChildren": sharded_children,
     "_Routed": routed,
     "_OwnersApart": apart,
     "FencedCluster": fenced,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from ocf.cluster.cache.keys import NamespacedName
-from ocf.cluster.protocol import ListOptions
+from ocf.cluster.protocol import ListOptions, WatchOptions
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import Manifest
 from ocf.objects.name_validation import dns_label
@@ -18,6 +18,7 @@ from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector
 
 __all__ = ["Selection", "named", "one_object"]
 
+Options = TypeVar("Options", ListOptions, WatchOptions)
 _NAME: Final = "metadata.name"
 _SPECIAL: Final = re.compile(r"[\\,=]")
 
@@ -119,8 +120,8 @@ class Selection:
         _, terms = _parsed(self.label_selector, self.field_selector)
         return all((name[1] == one.value) is (one.operator == "=") for one in terms if one.path == _NAME)
 
-    def narrowed(self, options: ListOptions) -> ListOptions:
-        """Return the options of a list that shows only what is selected."""
+    def narrowed(self, options: Options) -> Options:
+        """Return the options of a list or a watch that shows only what is selected in its namespace."""
         labels, fields = (
             ",".join(dict.fromkeys(filter(None, pair)))
             for pair in (

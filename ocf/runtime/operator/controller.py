@@ -137,7 +137,7 @@ class Controller:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
             if self._owners.slots is not None:
                 start(self._enqueue_gained(), f"{self.operator.name} takes owners")
-            if self.operator.label_selector:
+            if self.operator.selects_by_server:
                 start(self._release_unselected(), f"{self.operator.name} releases owners")
             start(self._release_unread(), f"{self.operator.name} releases kinds")
             start(self._abandoned.run(), f"{self.operator.name} releases objects")
@@ -469,7 +469,7 @@ class Controller:
         while True:
             spread = 1 + _JITTER * (2 * self._deps.random() - 1)
             await asyncio.sleep(period.total_seconds() * spread)
-            for namespace in await self.declared.namespaces_of(*self.operator.owner_kind):
+            for namespace in await self.declared.owner_namespaces():
                 for owner in await self._owners.known(namespace):
                     self.queue.add(owner, priority=Priority.UNCHANGED)
 
@@ -479,7 +479,7 @@ class Controller:
             return
         async for gained in self._owners.slots.gained():
             self._abandoned.look_again()
-            for namespace in await self.declared.namespaces_of(*self._owner_kind):
+            for namespace in await self.declared.owner_namespaces():
                 for owner in await self._owners.known(namespace):
                     if self._owners.are_in(gained, owner):
                         self.queue.add(owner, priority=Priority.UNCHANGED)

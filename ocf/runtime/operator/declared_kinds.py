@@ -138,19 +138,43 @@ class DeclaredKinds:
 
     async def _read_one(self, of: Kind, follow: _Follow, cache: CachedCluster) -> None:
         """Follow a declared kind, and wait until it was listed once."""
-        namespaces = self._of[of] = await self.namespaces_of(*of)
+        apart = cache is self._owners and cache is not self._cache
+        namespaces = self._of[of] = await (self.owner_namespaces() if apart else self.namespaces_of(*of))
         for namespace in namespaces:
             follow(*of, namespace)
         for namespace in namespaces:
             await cache.wait_for_sync(*of, namespace=namespace)
 
-    async def namespaces_of(self, api_version: str, kind: str) -> tuple[str, ...]:
+    async def owner_namespaces(self) -> tuple[str, ...]:
+        """Return the namespaces in which the owners are watched: those that the operator selects, of the manager's.
+
+        Raises:
+            ConfigError: If there are none, or the owners are in no namespace.
+        """
+        chosen, kind = self._operator.selection.namespaces, self._operator.owner_kind
+        if not chosen:
+            return await self.namespaces_of(*kind)
+        homes = await self.namespaces_of(*kind, within=tuple(chosen))
+        if homes == ("",):
+            raise ConfigError(f"{self._operator.name}: `select` names namespaces, but {kind[1]} is cluster-scoped")
+        if not homes:
+            raise ConfigError(
+                f"{self._operator.name}: `select` names the namespaces {', '.join(chosen)}, of which none is one of "
+                f"those of the process: {', '.join(self._namespaces)}"
+            )
+        return homes
+
+    async def namespaces_of(self, api_version: str, kind: str, within: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the namespaces in which a kind is watched: those of the manager; one empty text for all.
 
         The objects of a cluster-scoped kind are in none of them, and are watched as if there was no restriction.
+
+        Args:
+            within: Only these of them; empty for all.
         """
-        if not self._namespaces:
+        if not (self._namespaces or within):
             return ("",)
+        homes = tuple(each for each in self._namespaces or within if not within or each in within)
         failures = 0
         while True:
             try:
@@ -161,7 +185,7 @@ class DeclaredKinds:
                 await asyncio.sleep(_DISCOVERY_DELAYS.after(failures).total_seconds())
             else:
                 self._unknown.pop((api_version, kind), None)
-                return self._namespaces if namespaced else ("",)
+                return homes if namespaced else ("",)
 
     def _unread(self) -> dict[Kind, str]:
         """Return the declared kinds that are not in the cache, with the reason; empty while the first list goes on."""

@@ -284,7 +284,12 @@ class Manager:
             paused = {each.operator.name: partial(_paused, each) for each in self._controllers}
             self._metrics.state.set_term(caches, paused, external)
 
-    def _cache(self, cluster: Cluster, needs_content: Mapping[Kind, NeedsContent] | None = None) -> CachedCluster:
+    def _cache(
+        self,
+        cluster: Cluster,
+        needs_content: Mapping[Kind, NeedsContent] | None = None,
+        per_namespace: bool = False,  # noqa: FBT001, FBT002 (of `OperatorCaches.open`)
+    ) -> CachedCluster:
         # A selection of owners has only these, which are read in any case.
         of_owners = isinstance(cluster, SelectedObjects | ShardedObjects)
         return CachedCluster(
@@ -292,7 +297,7 @@ class Manager:
             uncached=() if of_owners else self._uncached,
             selections={} if of_owners else selections(self._operators),
             read_by_name={} if of_owners else read_by_name(self._operators),
-            per_namespace=bool(self._options.namespaces),
+            per_namespace=per_namespace or bool(self._options.namespaces),
             max_objects=self._options.max_objects,
             needs_content=needs_content,
             division=cluster if isinstance(cluster, ShardedChildren) else None,

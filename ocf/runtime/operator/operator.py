@@ -77,12 +77,13 @@ class Operator(Generic[O]):
             end of each reconcile, also if the reconcile failed. It is not called for an owner that its model cannot
             read, because there is no owner to pass, nor once the owner is gone.
         select: Which objects of the owner kind are its owners; empty for all. A label selector, such as
-            `example.com/copy=true`, goes to the API server, so that other objects of the kind are neither sent to the
-            process nor cached. A function is called with the manifest of an object, for annotations or fields, and
-            returns True or False; the metadata of all others is cached then. Objects that are not selected get no
-            finalizer, status or reconcile. An owner that is not selected any more is released: the finalizers of the
-            operator are removed without a call of `on_delete`, and its objects and its status stay. If it is being
-            deleted, it is cleaned up as if it were selected. Webhooks get every object.
+            `example.com/copy=true`, or a `Selection` by labels, fields and namespaces, goes to the API server, so that
+            other objects of the kind are neither sent to the process nor cached. A function is called with the manifest
+            of an object, for annotations or other fields, and returns True or False; the metadata of all others is
+            cached then. Objects that are not selected get no finalizer, status or reconcile. An owner that is not
+            selected any more is released: the finalizers of the operator are removed without a call of `on_delete`, and
+            its objects and its status stay. If it is being deleted, it is cleaned up as if it were selected. Webhooks
+            get every object.
         published_conditions: Types of the conditions that it publishes beside those of its components. Generated alerts
             and dashboards watch them.
         abnormal_conditions: Those that are bad when True, such as `Degraded`; generated alerts and dashboards leave
@@ -159,7 +160,7 @@ class Operator(Generic[O]):
     name: str
     owner: OwnerType[O]
     components: Components[O]
-    select: str | Callable[[Manifest], bool] = ""
+    select: str | Selection | Callable[[Manifest], bool] = ""
     report: Report[O] | None = None
     published_conditions: Sequence[str] = ()
     abnormal_conditions: Sequence[str] = ()
@@ -219,7 +220,7 @@ class Operator(Generic[O]):
         ]
         types = [one for each in lists.values() if not isinstance(each, str) for one in each]
         problems += filter(None, map(condition_type_problem, dict.fromkeys([*types, self.failure_type])))
-        problems += _selection_problems(self.select)
+        problems += _selection_problems(self.select, self.owner_kind in self.watched_kinds)
         problems += [
             f"watches: the relation of {one.kind[1]} to {one.selects[1]} does not concern {self.owner.kind}"
             for one in self.watches
@@ -228,8 +229,9 @@ class Operator(Generic[O]):
         named = {"uncached": self.uncached, "reads": self.reads, "writes": self.writes, "deletes": self.deletes}
         problems += [one for option, kinds in named.items() for one in wildcard_problems(option, kinds)]
         problems += wildcard_problems("owns or watches", self.watched_kinds, allowed=False)
-        # What a label selector selects has a cache of its own.
-        watched = self.watched_kinds if self.label_selector else self.declared_kinds
+        # What the API server selects has a cache of its own.
+        apart = not _is_invalid(self.select) and self.selects_by_server
+        watched = self.watched_kinds if apart else self.declared_kinds
         problems += [
             f"{kind} is in `uncached`, so it cannot be watched" for _, kind in sorted({*watched} & {*self.uncached})
         ]
@@ -239,8 +241,7 @@ class Operator(Generic[O]):
             for api_version, kind in sorted({*self.late_kinds} - {*self.declared_kinds})
         ]
         problems += _choice_problems(self.selections, self.owner_kind, self.uncached_kinds)
-        apart = {self.owner_kind} if self.label_selector else set()
-        problems += _trigger_problems(self.triggers, {*self.uncached} - apart)
+        problems += _trigger_problems(self.triggers, {*self.uncached} - ({self.owner_kind} if apart else set()))
         names = [task.name for task in self.tasks]
         problems += [f'two tasks are named "{name}"' for name in sorted({*names}) if names.count(name) > 1]
         problems += policy_problems(self.policies)
@@ -259,17 +260,20 @@ class Operator(Generic[O]):
         """Group and kind of its owners, which are the same in all versions."""
         return split_api_version(self.owner.api_version)[0], self.owner.kind
 
-    @property
-    def label_selector(self) -> str:
-        """The label selector of its owners; empty for all, and if a function selects them."""
-        return self.select if isinstance(self.select, str) else ""
-
     @cached_property
-    def _selector(self) -> LabelSelector:
-        return LabelSelector.parse(self.label_selector)
+    def selection(self) -> Selection:
+        """What the API server selects of the kind of its owners; all if a function selects them."""
+        if isinstance(self.select, Selection):
+            return self.select
+        return Selection(label_selector=self.select) if isinstance(self.select, str) else Selection()
+
+    @property
+    def selects_by_server(self) -> bool:
+        """Whether the API server selects its owners."""
+        return not self.selection.selects_all
 
     def selects(self, live: Manifest) -> bool:
-        """Return whether an object of the kind of its owners is an owner.
+        """Return whether an object of the kind of its owners is an owner, or may be, if only the API server knows.
 
         Args:
             live: The object.
@@ -277,8 +281,8 @@ class Operator(Generic[O]):
         Raises:
             ConfigError: If the function `select` fails. The text of its own error may quote the object.
         """
-        if isinstance(self.select, str):
-            return self._selector.matches(live["metadata"].get("labels") or {})
+        if isinstance(self.select, str | Selection):
+            return self.selection.selects(live) is not False
         what = f"`select` of the operator {self.name}, called with {ObjectKey.of(live)},"
         try:
             # The function gets a copy: the object is written and compared afterwards.
@@ -433,15 +437,25 @@ class Operator(Generic[O]):
         return tuple(found)
 
 
-def _selection_problems(select: object) -> Iterator[str]:
-    """Yield why owners cannot be selected in this way."""
-    if isinstance(select, str):
+def _is_invalid(select: object) -> bool:
+    return any(True for _ in _selection_problems(select))
+
+
+def _selection_problems(select: object, is_watched: bool = False) -> Iterator[str]:  # noqa: FBT001, FBT002 (private)
+    """Yield why owners cannot be selected in this way, also if their kind is watched as a whole."""
+    if isinstance(select, Selection):
+        if select.by_name or select.metadata_only:
+            yield "select: owners are held as a whole, and all of them: leave out by_name and metadata_only"
+        if select.namespaces and is_watched:
+            yield "select: with namespaces, the kind of the owners cannot be in `owns` or `watches` as well"
+    elif isinstance(select, str):
         try:
             LabelSelector.parse(select)
         except ManifestError as error:
             yield f'select: "{select}" is not a label selector: {error}'
     elif not callable(select) or inspect.iscoroutinefunction(select):
-        yield f"select must be a label selector, or a function of a manifest that returns a bool, got {select!r:.60}"
+        what = "a label selector, a Selection, or a function of a manifest that returns a bool"
+        yield f"select must be {what}, got {select!r:.60}"
 
 
 def _choice_problems(given: Mapping[Any, object], owners: Kind, uncached: Container[Kind]) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OperatorCaches", "divided_kinds", "read_by_name", "selection_problems", "selections"]
 
-_MakeCache = Callable[["Cluster", "Mapping[Kind, NeedsContent] | None"], "CachedCluster"]
+_MakeCache = Callable[["Cluster", "Mapping[Kind, NeedsContent] | None", bool], "CachedCluster"]
 
 # Seconds between two checks for watches whose task has died; a watch that only failed retries by itself.
 _WATCH_CHECK_PERIOD: Final = 10.0
@@ -105,7 +105,8 @@ class OperatorCaches:
         """Make the caches for the duration of a block.
 
         Args:
-            make: Makes a cache of a cluster, with the kinds of which not all content is held.
+            make: Makes a cache of a cluster, with the kinds of which not all content is held, and whether it lists each
+                namespace by itself.
             slots: The slots whose owners are held; None for all owners.
             namespaces: The namespaces of the process; empty for all.
         """
@@ -114,10 +115,12 @@ class OperatorCaches:
             by_namespace = slots is not None and slots.sharding.by == "namespace"
             children = divided_kinds(operators, namespaces) if by_namespace else set()
             everything = ShardedChildren(cluster, children, slots) if slots is not None and children else cluster
-            shared = await stack.enter_async_context(make(everything, needed))
+            shared = await stack.enter_async_context(make(everything, needed, False))  # noqa: FBT003 (see above)
             chosen = {one.name: _selection(cluster, one, slots) for one in operators}
             selected = {
-                one.name: await stack.enter_async_context(make(chosen[one.name], _needed(one)))
+                one.name: await stack.enter_async_context(
+                    make(chosen[one.name], _needed(one), bool(one.selection.namespaces))
+                )
                 for one in operators
                 if chosen[one.name] is not cluster
             }
@@ -177,11 +180,11 @@ class OperatorCaches:
 
 
 def _needed(operator: Operator[Any]) -> Mapping[Kind, NeedsContent] | None:
-    """Return which owners are held as a whole in a cache of their own; None for all, which a label selector selects."""
-    return None if operator.label_selector else content_needed([operator])
+    """Return which owners are held as a whole in a cache of their own; None for all, which the API server selects."""
+    return None if operator.selects_by_server else content_needed([operator])
 
 
 def _selection(cluster: Cluster, operator: Operator[Any], slots: Slots | None = None) -> Cluster:
-    if operator.label_selector:
-        cluster = SelectedObjects(cluster, operator.owner_kind, operator.label_selector)
+    if operator.selects_by_server:
+        cluster = SelectedObjects(cluster, operator.owner_kind, operator.selection)
     return cluster if slots is None else ShardedObjects(cluster, operator.owner_kind, slots)

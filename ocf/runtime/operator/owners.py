@@ -1,10 +1,10 @@
 """The owners of an operator: the objects of their kind that it selects, and the cache that holds them.
 
-A label selector goes to the API server, so only what it selects is cached; that is a cache of its own, because the
+A selector goes to the API server, so only what it selects is cached; that is a cache of its own, because the
 components may read other objects of the kind. A function is called for each event, before anything is queued.
 
 An owner that is not selected any more is released: the finalizers of the operator are removed, and nothing else is
-changed. The watch of a label selector shows it as deleted, and one that was changed while no process ran is not shown
+changed. The watch of a selector shows it as deleted, and one that was changed while no process ran is not shown
 at all. So the objects that are not selected are listed at the start and with each resync, page by page.
 """
 
@@ -67,9 +67,9 @@ def content_needed(
         For each kind, which objects are cached as a whole before a reconcile reads them: selected owners, their
         children, and what an operator has written.
     """
-    selecting = [each for each in operators if each.select and not each.label_selector]
+    selecting = [each for each in operators if callable(each.select)]
     # All owners without a selection are used, and watches and predicates look at any object of their kinds.
-    whole = {each.owner_kind for each in operators if not each.select}
+    whole = {each.owner_kind for each in operators if not (callable(each.select) or each.selects_by_server)}
     whole |= {(watch.api_version, watch.kind) for each in operators for watch in each.kind_watches}
     whole |= {kind for each in operators for kind in each.triggers}
     kinds = {_SECRET, *(each.owner_kind for each in selecting)} - whole
@@ -97,30 +97,23 @@ def _may_select(operator: Operator[Any], live: Manifest) -> bool:
 
 
 class SelectedObjects(InterceptingCluster):
-    """A cluster in which the lists and watches of one kind show only what a label selector selects."""
+    """A cluster in which the lists and watches of one kind show only what a selection selects in their namespace."""
 
-    def __init__(self, cluster: Cluster, kind: tuple[str, str], selector: str) -> None:
+    def __init__(self, cluster: Cluster, kind: tuple[str, str], selection: Selection) -> None:
         super().__init__(cluster)
         self._kind = kind
-        self._selector = selector
+        self._selection = selection
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the selected objects of the kind, or all of another kind."""
-        return await self._inner.list(
-            api_version, kind, replace(options, label_selector=self._narrowed(api_version, kind, options))
-        )
+        narrowed = self._selection.narrowed(options) if (api_version, kind) == self._kind else options
+        return await self._inner.list(api_version, kind, narrowed)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report what happens to the selected objects of the kind, or to all of another kind."""
-        narrowed = replace(options, label_selector=self._narrowed(api_version, kind, options))
+        narrowed = self._selection.narrowed(options) if (api_version, kind) == self._kind else options
         async for event in super().watch(api_version, kind, narrowed):
             yield event
-
-    def _narrowed(self, api_version: str, kind: str, options: ListOptions | WatchOptions) -> str:
-        given = options.label_selector
-        if (api_version, kind) != self._kind:
-            return given
-        return f"{given},{self._selector}" if given else self._selector
 
 
 class _OwnersElsewhere(InterceptingCluster):
@@ -246,7 +239,7 @@ class Owners:
         self._operator = operator
         self._shared = shared
         self._direct = direct
-        self._selects_all: Final = not operator.select
+        self._selects_all: Final = not (callable(operator.select) or operator.selects_by_server)
         self._unselected: dict[ObjectKey, str] = {}
         """The uid of each unselected object that was found; no cache has it."""
 
@@ -331,8 +324,8 @@ class Owners:
             return True
         if key == owner:
             return any(self.concerns(state) for state in (change.entry, change.old) if state is not None)
-        # Whatever a label selector has in a cache of its own is selected.
-        return state is None or bool(self._operator.label_selector) or self.concerns(state)
+        # Whatever the API server has selected for a cache of its own is selected.
+        return state is None or self._operator.selects_by_server or self.concerns(state)
 
     @property
     def watching(self) -> Cluster:
@@ -357,7 +350,9 @@ class Owners:
         Args:
             recording: Wraps the cluster of the reconcile.
         """
-        for direct in (False, True) if self.are_cached_apart else (False,):
+        # A cache of some namespaces would begin to watch another one.
+        is_elsewhere = self.are_cached_apart and not self._operator.selection.may_select((owner.namespace, owner.name))
+        for direct in (True,) if is_elsewhere else (False, True) if self.are_cached_apart else (False,):
             cluster = recording(self.routed(owner, direct=direct))
             try:
                 live = await cluster.get(owner)
@@ -367,8 +362,12 @@ class Owners:
             if self.slots is not None and not self.slots.works_on(uid, owner.namespace):
                 # Deleted, and created again under its name; that one is in another slot, maybe of another replica.
                 return None
-            return FoundOwner(cluster, live, self._operator.selects(live))
+            return FoundOwner(cluster, live, self._selects(live, is_cached=not direct))
         return None
+
+    def _selects(self, live: Manifest, *, is_cached: bool) -> bool:
+        """Return whether an object is an owner; if only the API server knows, what is in the cache is one."""
+        return self._operator.selects(live) and (is_cached or self._operator.selection.selects(live) is not None)
 
     async def known(self, namespace: str) -> list[ObjectKey]:
         """List the owners of a namespace, empty for all; none if that fails, which is logged."""
@@ -418,7 +417,7 @@ class Owners:
             for live in page.items:
                 key, uid = ObjectKey.of(live), live["metadata"].get("uid", "")
                 held = self._operator.finalizers.own_of(live) and self.holds(uid, key.namespace)
-                if held and not self._operator.selects(live):
+                if held and not self._selects(live, is_cached=self.cache.entry(key) is not None):
                     yield key, uid
             if not page.continue_token:
                 return
