@@ -30,6 +30,8 @@ _ALL: Final = {"AllAlpha": "a", "AllBeta": "b"}
 _LOCKED: Final = "!"
 _ON: Final = "+"
 _RESIZED_SINCE: Final = 32
+_NEEDS_SINCE: Final = 35
+"""The first minor release that refuses a gate without those that it needs."""
 
 GATED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ClusterTrustBundleProjection": ("core.v1.VolumeProjection.clusterTrustBundle",),
@@ -41,6 +43,7 @@ GATED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "ContainerStopSignals": ("core.v1.Lifecycle.stopSignal",),
     "CoordinatedLeaderElection": ("coordination.v1.LeaseSpec.preferredHolder", "coordination.v1.LeaseSpec.strategy"),
+    "CrossNamespaceVolumeDataSource": ("core.v1.PersistentVolumeClaimSpec.dataSourceRef",),
     "CSIServiceAccountTokenSecrets": ("storage.v1.CSIDriverSpec.serviceAccountTokenInSecrets",),
     "DeploymentReplicaSetTerminatingReplicas": (
         "apps.v1.DeploymentStatus.terminatingReplicas",
@@ -83,6 +86,10 @@ GATED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
         "storage.v1.CSIDriverSpec.nodeAllocatableUpdatePeriodSeconds",
         "storage.v1.VolumeError.errorCode",
     ),
+    "NodeInclusionPolicyInPodTopologySpread": (
+        "core.v1.TopologySpreadConstraint.nodeAffinityPolicy",
+        "core.v1.TopologySpreadConstraint.nodeTaintsPolicy",
+    ),
     "NodeDeclaredFeatures": ("core.v1.NodeStatus.declaredFeatures",),
     "PodCertificateRequest": ("core.v1.VolumeProjection.podCertificate",),
     "PodLevelResources": ("core.v1.PodSpec.resources",),
@@ -119,7 +126,10 @@ GATED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "VolumeLimitScaling": ("storage.v1.CSIDriverSpec.preventPodSchedulingIfMissing",),
 }
-"""The fields that an API server drops while a gate is off, unless the stored object has them."""
+"""The fields that an API server drops while a gate is off, unless the stored object has them.
+
+Of some only certain values, as `ocf_server.registry.disabled_fields` has it.
+"""
 
 _OTHER_EFFECTS: Final = ("HPAScaleToZero", "ShardedListAndWatch")
 """Gates that have another effect here."""
@@ -180,7 +190,8 @@ class Release:
             feature_gates: Values by the name of the gate; `AllAlpha` and `AllBeta` stand for those that are not named.
 
         Raises:
-            ConfigError: If the release or a gate is not known, or a gate cannot be changed in the release.
+            ConfigError: If the release or a gate is not known, a gate cannot be changed in the release, or is on while
+                one that it needs is off.
 
         Example:
             >>> Release.of("1.34").enabled("HPAConfigurableTolerance")
@@ -202,7 +213,10 @@ class Release:
                 of_stage = (name for name, state in states.items() if state[0] == stage and _LOCKED not in state)
                 given |= {name: feature_gates[group] for name in of_stage if name not in feature_gates}
         changed = frozenset((name, value) for name, value in given.items() if value is not (_ON in states[name]))
-        return cls(KUBERNETES_VERSION if found[1] == f"1.{_CURRENT}" else found[1], changed)
+        release = cls(KUBERNETES_VERSION if found[1] == f"1.{_CURRENT}" else found[1], changed)
+        if changed and minor >= _NEEDS_SINCE:
+            _check_needs(release)
+        return release
 
     @property
     def minor(self) -> int:
@@ -259,6 +273,7 @@ class Release:
 CURRENT: Final = Release()
 """The release whose tables the embedded API server has."""
 
+_COMPONENT: Final = "kube"
 _BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -269,24 +284,31 @@ def read_gates(texts: Iterable[str]) -> dict[str, bool]:
     """Return the values of flags such as `--feature-gates`, as kube-apiserver reads them.
 
     Args:
-        texts: Values of the flag, each with any number of gates: `A=true,B=false`. The component `kube:` may stand
-            before a gate; gates of other components are left out.
+        texts: Values of the flag, each with any number of gates: `A=true,B=false`. Of several values of a gate the last
+            counts. The component `kube:` may stand before each gate, or before none.
 
     Raises:
-        ConfigError: If a part is not `NAME=BOOL`.
+        ConfigError: If a part is not `NAME=BOOL`, names another component, or only some parts name the component.
 
     Example:
-        >>> read_gates(["HPAScaleToZero=true,kube:EnvFiles=false"])
+        >>> read_gates(["HPAScaleToZero=true", "EnvFiles=F"])
         {'HPAScaleToZero': True, 'EnvFiles': False}
     """
     found: dict[str, bool] = {}
-    for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
-        component, _, rest = part.rpartition(":")
-        name, _, value = rest.partition("=")
-        if not name or value not in _BOOLEANS:
+    components: set[str] = set()
+    for part in (part for text in texts for part in text.split(",") if part):
+        component, colon, gate = part.partition(":")
+        component, gate = (component.strip(), gate.strip()) if colon else ("", part.strip())
+        components.add(component)
+        if component not in ("", _COMPONENT):
+            raise ConfigError(f'feature gate "{part}" is of the component "{component}": only {_COMPONENT} is known')
+        name, _, value = (word.strip() for word in gate.partition("="))
+        if gate and (not name or value not in _BOOLEANS):
             raise ConfigError(f'invalid feature gate "{part}": write NAME=true or NAME=false, several joined by commas')
-        if component in ("", "kube"):
+        if gate:
             found[name] = _BOOLEANS[value]
+    if len(components) > 1:
+        raise ConfigError(f"feature gates with and without {_COMPONENT}: write it before each gate, or before none")
     return found
 
 
@@ -315,3 +337,12 @@ def _checked(name: str, states: Mapping[str, str], minor: int, *, value: bool) -
     if _LOCKED in state and value is not (_ON in state):
         raise ConfigError(f"feature gate {name} cannot be {str(value).lower()}: it is locked in Kubernetes 1.{minor}")
     return True
+
+
+def _check_needs(release: Release) -> None:
+    """Raise ConfigError if a gate is on while one that it needs is off."""
+    for gate, needed in _document()["needs"].items():
+        closed = [name for name in needed if not release.enabled(name)]
+        if closed and release.enabled(gate):
+            names = ", ".join(closed)
+            raise ConfigError(f"feature gate {gate} is on and needs {names}: set {gate}=false, or turn on {names}")

@@ -2,7 +2,7 @@
 
 The fields are those of the samples of `testdata` in k8s.io/api, which have every field of every kind, and of the Go
 types of definitions. The gates are those of the tables of k8s.io/kubernetes and its libraries; for 1.34 and 1.35 those
-of later and earlier releases, which have the history of each gate.
+of later and earlier releases, which have the history of each gate. Which gates need others is that of the newest one.
 
     python -m scripts.generate.releases
 
@@ -41,6 +41,9 @@ _CONSTANT: Final = re.compile(r'^\s*(\w+)\s+(?:(?:featuregate\.)?Feature\s*)?=\s
 _ENTRY: Final = re.compile(r"^(\t{1,2})(?:\w+\.)?(\w+): *\{(\n.*?\n\1\}|[^\n]+)", re.MULTILINE | re.DOTALL)
 _STATE: Final = re.compile(r"\{?[^{}]*Default:[^{}]*")
 _RELEASE: Final = re.compile(r'version\.MustParse\("([\d.]+)"\)')
+_NEEDS: Final = re.compile(r"^var defaultKubernetesFeatureGateDependencies = .*?^\}", re.MULTILINE | re.DOTALL)
+_NEED: Final = re.compile(r"^\t(?:\w+\.)?(\w+): +\{([^}]+)\}", re.MULTILINE)
+_NAME_IN_GO: Final = re.compile(r"(?:\w+\.)?(\w+)\)?(?:, |$)")
 _STAGE: Final = re.compile(r"PreRelease:\s*(?:featuregate\.)?(\w+)")
 
 
@@ -133,6 +136,15 @@ def _gates(release: str) -> dict[str, str]:
     return found
 
 
+def _needs(release: str) -> dict[str, list[str]]:
+    """Return the gates that a gate needs."""
+    sources = list(_sources(release))
+    names = {constant: text for source in sources for constant, text in _CONSTANT.findall(source)}
+    (table,) = (found[0] for source in sources if (found := _NEEDS.search(source)))
+    needs = {names[gate]: [names[one] for one in _NAME_IN_GO.findall(listed)] for gate, listed in _NEED.findall(table)}
+    return dict(sorted(needs.items()))
+
+
 def _states(body: str) -> Iterator[tuple[str, str]]:
     for state in _STATE.findall(body):
         version, stage = _RELEASE.search(state), _STAGE.search(state)
@@ -156,7 +168,8 @@ def main() -> None:
     table = json.loads(gzip.decompress((SCHEMA / "builtin.json.gz").read_bytes()))
     kinds, fields = _since(table)
     gates = _history((release, _gates(release)) for release in PATCHES)
-    text = json.dumps({"kinds": kinds, "fields": fields, "gates": gates}, separators=(",", ":"))
+    needs = _needs(list(PATCHES)[-1])
+    text = json.dumps({"kinds": kinds, "fields": fields, "gates": gates, "needs": needs}, separators=(",", ":"))
     (SCHEMA / "releases.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     print(f"{len(kinds)} kinds, {sum(map(len, fields.values()))} fields and {len(gates)} gates")
 

@@ -7,6 +7,7 @@ The flags are those that envtest of controller-runtime and of other languages pa
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,22 +46,34 @@ _IGNORED: Final = frozenset(
 """Flags about what has no effect here."""
 _LOOPBACK: Final = "127.0.0.1"
 _GATES: Final = "feature-gates"
+_FLAG: Final = re.compile(r"--[^-=]|-v\b")
 
 
 def read_flags(words: Sequence[str]) -> dict[str, str]:
     """Return the values of flags; the last of several with one name, and all feature gates.
+
+    Raises:
+        ConfigError: If a word is no flag and belongs to none, or feature gates have no value.
 
     Example:
         >>> read_flags(["--secure-port=6443", "--cert-dir", "/tmp/certs", "--allow-privileged"])
         {'secure-port': '6443', 'cert-dir': '/tmp/certs', 'allow-privileged': 'true'}
     """
     found: dict[str, str] = {}
-    for index, word in enumerate(words):
-        if not word.startswith("-"):
-            continue
+    rest = iter(range(len(words)))
+    for index in rest:
+        word, following = words[index], words[index + 1 : index + 2]
+        if not _FLAG.match(word):
+            raise ConfigError(f"{word!r:.60} is not a flag of kube-apiserver: write --NAME=VALUE")
         name, given, value = word.lstrip("-").partition("=")
-        following = words[index + 1] if index + 1 < len(words) else "-"
-        value = value if given else "true" if following.startswith("-") else following
+        name = name.replace("_", "-")
+        # Which of the other flags have no value is not known here.
+        if not given and following and (name == _GATES or not following[0].startswith("-")):
+            value = words[next(rest)]
+        elif not given:
+            if name == _GATES:
+                raise ConfigError(f"--{name} has no value: write --{name}=NAME=true")
+            value = "true"
         found[name] = f"{found[name]},{value}" if name == _GATES and name in found else value
     return found
 
@@ -113,16 +126,21 @@ def main(version: str = "") -> None:
     Args:
         version: The release to behave as; empty for the newest one that is known.
     """
-    flags = read_flags(sys.argv[1:])
-    known = {"authorization-mode", "bind-address", "cert-dir", "client-ca-file", "secure-port", _GATES}
-    known |= {"tls-cert-file", "tls-private-key-file", *_IGNORED}
-    for name in sorted(flags.keys() - known):
-        sys.stderr.write(f"--{name} is not known to the embedded API server and is ignored\n")
     from ocf.concepts.open_files import raise_open_files
 
-    raise_open_files()
     try:
+        flags = read_flags(sys.argv[1:])
+        _name_unknown(flags)
+        raise_open_files()
         asyncio.run(serve(flags, version))
     except ConfigError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(1)
+
+
+def _name_unknown(flags: Mapping[str, str]) -> None:
+    """Name the flags that are not known on the standard error."""
+    known = {"authorization-mode", "bind-address", "cert-dir", "client-ca-file", "secure-port", _GATES}
+    known |= {"tls-cert-file", "tls-private-key-file", *_IGNORED}
+    for name in sorted(flags.keys() - known):
+        sys.stderr.write(f"--{name} is not known to the embedded API server and is ignored\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import subprocess
 from collections.abc import Mapping
@@ -10,224 +9,32 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.errors import BadRequestError, ConfigError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import struct
 from ocf.schema.releases import GATED_FIELDS, Release, read_gates
-from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.binaries import Program, Programs
 from ocf_server import EmbeddedCluster
 from ocf_server.api.write_options import FieldValidation
 
 NAMESPACE: Final = "default"
-MERGE_STATUS: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="test", subresource=Subresource.STATUS)
+NO_POD_RESOURCES: Final = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
+"""A gate that another one needs, which is on by default, and that one."""
 LABELS: Final = {"app": "web"}
-TERM: Final = {
-    "labelSelector": {"matchLabels": LABELS},
-    "topologyKey": "zone",
-    "matchLabelKeys": ["a"],
-    "mismatchLabelKeys": ["b"],
-}
-CONTAINER: Final[Manifest] = {
-    "name": "web",
-    "image": "web:1",
-    "lifecycle": {"stopSignal": "SIGTERM", "preStop": {"sleep": {"seconds": 1}}},
-    "resources": {"claims": [{"name": "gpu"}]},
-    "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}],
-    "restartPolicy": "Never",
-    "restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}],
-    "volumeMounts": [{"name": "empty", "mountPath": "/a", "readOnly": True, "recursiveReadOnly": "IfPossible"}],
-}
-SPEC: Final[Manifest] = {
-    "containers": [CONTAINER],
-    "os": {"name": "linux"},
-    "hostUsers": False,
-    "resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}},
-    "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
-    "securityContext": {"seLinuxChangePolicy": "Recursive", "supplementalGroupsPolicy": "Merge"},
-    "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}},
-    "volumes": [
-        {"name": "empty", "emptyDir": {}},
-        {"name": "all", "projected": {"sources": [{"clusterTrustBundle": {"name": "a", "path": "a"}}]}},
-    ],
-}
-POD: Final = {"apiVersion": "v1", "kind": "Pod", "spec": SPEC}
-TEMPLATE: Final[Manifest] = {
-    "metadata": {"labels": LABELS},
-    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
-}
-TARGET: Final = {"type": "Value", "value": "1"}
-SCALING: Final = {"tolerance": "0.2", "stabilizationWindowSeconds": 5}
-FILE: Final = {"fileKeyRef": {"volumeName": "empty", "path": "a", "key": "a"}}
-
-
-def pod(*volumes: Manifest, **fields: Any) -> Manifest:
-    container = {"name": "web", "image": "web:1", **fields}
-    spec = {"containers": [container], "volumes": [{"name": "empty", "emptyDir": {}}, *volumes]}
-    return {"apiVersion": "v1", "kind": "Pod", "spec": spec}
-
-
-OBJECTS: Final[Mapping[str, Manifest]] = {
-    "pod": POD,
-    "file": pod(env=[{"name": "A", "valueFrom": FILE}]),
-    "image": pod({"name": "picture", "image": {"reference": "web:1"}}),
-    "deployment": {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "spec": {"selector": {"matchLabels": LABELS}, "template": {"metadata": {"labels": LABELS}, "spec": SPEC}},
-    },
-    "stateful-set": {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "spec": {
-            "selector": {"matchLabels": LABELS},
-            "serviceName": "web",
-            "template": TEMPLATE,
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
-        },
-    },
-    "job": {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "spec": {
-            "completions": 2,
-            "parallelism": 1,
-            "completionMode": "Indexed",
-            "backoffLimitPerIndex": 1,
-            "maxFailedIndexes": 1,
-            "managedBy": "example.com/jobs",
-            "podReplacementPolicy": "Failed",
-            "successPolicy": {"rules": [{"succeededCount": 1}]},
-            "template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}},
-        },
-    },
-    "autoscaler": {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "minReplicas": 0,
-            "maxReplicas": 3,
-            "metrics": [{"type": "External", "external": {"metric": {"name": "a"}, "target": TARGET}}],
-            "behavior": {"scaleDown": SCALING},
-        },
-    },
-    "lease": {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "spec": {"holderIdentity": "a", "preferredHolder": "b", "strategy": "OldestEmulationVersion"},
-    },
-    "claim": {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-            "storageClassName": "fast",
-            "volumeAttributesClassName": "gold",
-        },
-    },
-    "slice": {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": ["10.0.0.1"], "hints": {"forNodes": [{"name": "a"}]}}],
-    },
-    "driver": {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIDriver",
-        "metadata": {"name": "gated.example.com"},
-        "spec": {
-            "attachRequired": True,
-            "podInfoOnMount": False,
-            "fsGroupPolicy": "File",
-            "requiresRepublish": False,
-            "storageCapacity": False,
-            "volumeLifecycleModes": ["Persistent"],
-            "seLinuxMount": True,
-            "nodeAllocatableUpdatePeriodSeconds": 60,
-            "serviceAccountTokenInSecrets": True,
-            "tokenRequests": [{"audience": "a"}],
-            "preventPodSchedulingIfMissing": True,
-        },
-    },
-}
-STATUSES: Final[Mapping[str, Manifest]] = {
-    "pod": {
-        "observedGeneration": 1,
-        "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}],
-        "allocatedResources": {"cpu": "1"},
-        "resources": {"requests": {"cpu": "1"}},
-        "containerStatuses": [
-            {
-                "name": "web",
-                "image": "web:1",
-                "imageID": "",
-                "restartCount": 0,
-                "ready": True,
-                "user": {"linux": {"uid": 0, "gid": 0}},
-                "allocatedResources": {"cpu": "1"},
-                "resources": {"requests": {"cpu": "1"}},
-            }
+AUTOSCALER: Final[Manifest] = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": NAMESPACE},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": 0,
+        "maxReplicas": 3,
+        "metrics": [
+            {"type": "External", "external": {"metric": {"name": "a"}, "target": {"type": "Value", "value": "1"}}}
         ],
     },
-    "deployment": {"terminatingReplicas": 1},
 }
-
-
-async def stored(cluster: Cluster, name: str) -> tuple[Any, Any]:
-    """Return what a server stores of an object, and of its status; the error, if it refuses it."""
-    manifest = copy.deepcopy(dict(OBJECTS[name]))
-    manifest["metadata"] = {"name": f"gated-{name}", **manifest.get("metadata", {})}
-    if name != "driver":
-        manifest["metadata"]["namespace"] = NAMESPACE
-    try:
-        created = await cluster.create(manifest, field_manager="test")
-    except InvalidError as error:
-        # The texts are those of 1.36.
-        return [cause.field for cause in error.causes], None
-    key = ObjectKey.of(created)
-    content = {part: value for part, value in created.items() if part not in ("metadata", "status")}
-    # What generates a label or a selector has another uid on each server.
-    content.get("spec", {}).pop("selector", None)
-    content.get("spec", {}).get("template", {}).pop("metadata", None)
-    # Admission plugins add these.
-    for field in ("tolerations", "priority", "preemptionPolicy"):
-        content.get("spec", {}).pop(field, None)
-    status = None
-    if name in STATUSES:
-        status = (await cluster.patch(key, {"status": STATUSES[name]}, MERGE_STATUS))["status"]
-    return content, status
-
-
-ALPHA: Final = (
-    "ContainerStopSignals",
-    "HPAScaleToZero",
-    "MaxUnavailableStatefulSet",
-    "VolumeLimitScaling",
-)
-CLOSED: Final = ("ContainerRestartRules", "EnvFiles", "RestartAllContainersOnContainerExits")
-CHOICES: Final[Mapping[str, tuple[str, Mapping[str, bool]]]] = {
-    "1.33": ("1.33", {}),
-    "1.34": ("1.34", {}),
-    "1.35": ("1.35", {}),
-    "1.36": ("1.36", {}),
-    "1.34 with gates": ("1.34", {"HPAConfigurableTolerance": True, "PodLevelResources": False, "ImageVolume": True}),
-    "1.36 with gates": ("1.36", {**dict.fromkeys(ALPHA, True), **dict.fromkeys(CLOSED, False)}),
-}
-
-
-@pytest.mark.parametrize("choice", CHOICES)
-async def test_a_real_server_of_the_release_stores_the_same(choice: str, envtest_programs: Programs) -> None:
-    version, gates = CHOICES[choice]
-    ours = EmbeddedCluster(kubernetes_version=version, feature_gates=gates)
-    seen = {name: await stored(ours, name) for name in OBJECTS}
-    emulated = None if version == "1.36" else version
-    plane = ControlPlane(envtest_programs, feature_gates=gates, server_arguments={"emulated-version": emulated})
-    async with plane, await plane.cluster() as real:
-        wanted = {name: await stored(real, name) for name in OBJECTS}
-    assert seen == wanted
 
 
 def deployment(**fields: Any) -> Manifest:
@@ -245,7 +52,7 @@ def deployment(**fields: Any) -> Manifest:
         pytest.param("1.33", {}, True, False, id="a release whose gate is off"),
         pytest.param("1.33", {"PodLevelResources": True}, True, True, id="a gate that is on"),
         pytest.param("1.36", {}, True, True, id="a release whose gate is on"),
-        pytest.param("1.36", {"PodLevelResources": False}, True, False, id="a gate that is off"),
+        pytest.param("1.36", NO_POD_RESOURCES, True, False, id="a gate that is off"),
         pytest.param("1.33", {"AllAlpha": True}, True, True, id="all gates of a stage"),
         pytest.param("1.33", {"AllAlpha": True, "PodLevelResources": False}, True, False, id="all but one"),
     ],
@@ -269,7 +76,7 @@ async def test_only_a_field_that_the_release_lacks_is_reported(
 
 
 async def test_an_update_keeps_a_disabled_field_that_is_stored() -> None:
-    cluster = EmbeddedCluster(feature_gates={"PodLevelResources": False})
+    cluster = EmbeddedCluster(feature_gates=NO_POD_RESOURCES)
     live = deployment(resources={"limits": {"cpu": "1"}})
     await cluster.restore([live])
     changed = deployment(resources={"limits": {"cpu": "2"}})
@@ -330,12 +137,11 @@ async def test_an_autoscaler_may_scale_to_zero_if_the_gate_is_on(
     gates: Mapping[str, bool], *, is_allowed: bool
 ) -> None:
     cluster = EmbeddedCluster(feature_gates=gates)
-    manifest = {**OBJECTS["autoscaler"], "metadata": {"name": "web", "namespace": NAMESPACE}}
     if is_allowed:
-        assert (await cluster.create(manifest, field_manager="test"))["spec"]["minReplicas"] == 0
+        assert (await cluster.create(AUTOSCALER, field_manager="test"))["spec"]["minReplicas"] == 0
     else:
         with pytest.raises(InvalidError, match="minReplicas"):
-            await cluster.create(manifest, field_manager="test")
+            await cluster.create(AUTOSCALER, field_manager="test")
 
 
 @pytest.mark.parametrize(
@@ -350,6 +156,12 @@ async def test_an_autoscaler_may_scale_to_zero_if_the_gate_is_on(
         pytest.param("", {"EnvFile": True}, 'has no feature gate "EnvFile": did you mean EnvFiles?', id="misspelt"),
         pytest.param(
             "", {"a": True}, "the gates with an effect .* are .*, EnvFiles, .*, PodLevelResources, ", id="known ones"
+        ),
+        pytest.param(
+            "1.36",
+            {"PodLevelResources": False},
+            "InPlacePodLevelResourcesVerticalScaling is on and needs PodLevelResources: set",
+            id="needed",
         ),
         pytest.param(
             "1.36", {"ImageVolume": False}, "ImageVolume cannot be false: it is locked in Kubernetes 1.36", id="locked"
@@ -374,16 +186,24 @@ def test_a_gate_may_be_set_to_its_locked_value() -> None:
         pytest.param([""], {}, id="an empty flag"),
         pytest.param(["A=true,B=F", "C=1"], {"A": True, "B": False, "C": True}, id="several flags"),
         pytest.param(["A=true", "A=false"], {"A": False}, id="the last one counts"),
-        pytest.param(["kube:A=true,wardle:B=true"], {"A": True}, id="components"),
+        pytest.param(["kube:A=true", " kube : B = f "], {"A": True, "B": False}, id="the component, and spaces"),
+        pytest.param(["A=true,, ,"], {"A": True}, id="empty parts"),
     ],
 )
 def test_flags_of_gates_are_read_as_kube_apiserver_does(texts: list[str], gates: dict[str, bool]) -> None:
     assert read_gates(texts) == gates
 
 
-@pytest.mark.parametrize("text", ["A", "A=", "=true", "A=yes", "A=true;B=true"])
-def test_a_malformed_flag_is_an_error(text: str) -> None:
-    with pytest.raises(ConfigError, match="write NAME=true or NAME=false"):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        *((text, "write NAME=true or NAME=false") for text in ("A", "A=", "=true", "A=yes", "A=true;B=true", "kube:A")),
+        ("wardle:B=true", 'of the component "wardle": only kube is known'),
+        ("kube:A=true,B=true", "with and without kube: write it before each gate, or before none"),
+    ],
+)
+def test_a_malformed_flag_is_an_error(text: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
         read_gates([text])
 
 
