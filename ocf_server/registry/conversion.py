@@ -56,10 +56,10 @@ def _to_v1_autoscaler(autoscaler: Manifest) -> Manifest:
     return to_v1(autoscaler)
 
 
-def _to_v2_autoscaler(autoscaler: Manifest) -> Manifest:
+def _to_v2_autoscaler(autoscaler: Manifest, *, defaults: bool = True) -> Manifest:
     from ocf.autoscaling.api.v1_conversion import to_v2
 
-    return to_v2(autoscaler)
+    return to_v2(autoscaler, defaults=defaults)
 
 
 def _without_defaults(converted: Manifest, source: Manifest) -> Manifest:
@@ -80,13 +80,16 @@ _CONVERTERS: Final[Mapping[tuple[str, str, str], Callable[[Manifest], Manifest]]
 }
 
 
-def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, filled: bool = True) -> Manifest:
+def convert(
+    manifest: Manifest, source: ApiResource, target: ApiResource, *, filled: bool = True, new: bool = False
+) -> Manifest:
     """Return an object in another version.
 
     Args:
         manifest: The object; it is not changed.
         source: Its kind, in the version of the object.
         filled: Whether to set the defaults of the target version, as for objects read from the store.
+        new: Whether it is the object of a request, which is validated with the defaults of its own version.
 
     Returns:
         The object in the target version; it shares parts with the given one.
@@ -98,7 +101,7 @@ def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, fil
         moved = {**manifest, **head}
         return moved if target.schema is None else prune(moved, target.schema)
     change = _CONVERTERS[target.kind, source.api_version, target.api_version]
-    changed = change(manifest)
+    changed = _to_v2_autoscaler(manifest, defaults=False) if new and change is _to_v2_autoscaler else change(manifest)
     if not filled and change is _to_v2_autoscaler:
         changed = _without_defaults(changed, manifest)
     # Decoding adds the fields that are always present in the target version.

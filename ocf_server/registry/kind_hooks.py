@@ -33,10 +33,6 @@ def set_sources(claim: Manifest, live: Mapping[str, Any]) -> None:
         live: The stored spec; empty for a new claim.
     """
     spec = claim["spec"] = dict(claim["spec"])
-    reference = spec.get("dataSourceRef")
-    if reference and reference.get("namespace") and "dataSourceRef" not in live:
-        # Sources in other namespaces are off by default.
-        del spec["dataSourceRef"]
     used = "dataSource" in live or "dataSourceRef" in live
     if not used and "dataSourceRef" not in spec and not _is_known(spec.get("dataSource")):
         spec.pop("dataSource", None)

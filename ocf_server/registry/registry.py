@@ -372,8 +372,7 @@ class Registry:
     def round_trip(self, manifest: Manifest, resource: ApiResource) -> Manifest:
         """Return an object after a conversion to the storage version of its kind and back."""
         home = self._home(resource)
-        # As a read of what was just written would show it.
-        back: Manifest = copy_json(convert(convert(manifest, resource, home), home, resource))
+        back: Manifest = copy_json(convert(convert(manifest, resource, home, new=True), home, resource))
         return back
 
     def _home(self, resource: ApiResource) -> ApiResource:

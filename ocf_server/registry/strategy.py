@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import Propagation, Subresource
-from ocf.objects import Manifest
+from ocf.objects import Manifest, copy_json
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.numbers import encoded_numbers
@@ -222,9 +222,14 @@ def prepare_update(
         The object to store.
     """
     if part := part_of(resource, subresource):
-        return _with_generation(part.kept(new, live, now), live, resource)
+        kept = part.kept(new, live, now)
+        if _key(resource) == ("", "Pod"):
+            kept = copy_json(kept)  # it shares what the request cannot write with the stored pod
+            drop_disabled_fields(kept, live, resource)
+        return _with_generation(kept, live, resource)
     if subresource is Subresource.STATUS:
-        drop_disabled_fields(new, live, resource)
+        if _key(resource) != ("", "Node"):  # whose status a kubelet of another release writes
+            drop_disabled_fields(new, live, resource)
         return _status_update(new, live, resource)
     if _key(resource) in FIXED_PARTS:
         new |= {"spec": {**new.get("spec", {}), **FIXED_PARTS[_key(resource)](live)}}

@@ -22,7 +22,12 @@ OTHER = {"apiGroup": "example.com", "kind": "Backup", "name": "b"}
             {"dataSource": OTHER, "dataSourceRef": OTHER},
             id="unknown kinds that are stored are kept",
         ),
-        pytest.param({"dataSourceRef": {**SNAPSHOT, "namespace": "shop"}}, {}, {}, id="other namespaces are dropped"),
+        pytest.param(
+            {"dataSourceRef": {**SNAPSHOT, "namespace": "shop"}},
+            {},
+            {"dataSourceRef": {**SNAPSHOT, "namespace": "shop"}},
+            id="the old field has no namespace",
+        ),
         pytest.param({}, {}, {}, id="no source"),
     ],
 )
