@@ -25,13 +25,15 @@ class NamesAcceptedController:
 
     registry: Registry
     _seen: int = field(default=0, init=False, repr=False)
+    _open: dict[Place, None] = field(default_factory=dict, init=False, repr=False)
     _complete: dict[Place, str] = field(default_factory=dict, init=False, repr=False)
     _reported: dict[Place, str] = field(default_factory=dict, init=False, repr=False)
 
     def clone(self, registry: Registry) -> "NamesAcceptedController":
         """Return the controller of a clone of the registry."""
         clone = NamesAcceptedController(registry)
-        clone._seen, clone._complete, clone._reported = self._seen, self._complete.copy(), self._reported.copy()
+        clone._seen, clone._open = self._seen, self._open.copy()
+        clone._complete, clone._reported = self._complete.copy(), self._reported.copy()
         return clone
 
     def run(self) -> None:
@@ -39,15 +41,14 @@ class NamesAcceptedController:
         store = self.registry.store
         # The status of one definition may free or take the names of another.
         while self._seen != store.changed_at(DEFINITION):
+            changed = store.changed_places(DEFINITION, self._seen, self._complete)
             self._seen = store.changed_at(DEFINITION)
-            definitions = store.objects(DEFINITION)
-            if len(self._complete) > len(definitions):
-                present = {place for place, _ in definitions}
-                self._complete = {place: version for place, version in self._complete.items() if place in present}
-                self._reported = {place: value for place, value in self._reported.items() if place in present}
-            for place, definition in definitions:
-                is_complete = self._complete.get(place) == definition["metadata"]["resourceVersion"]
-                if not is_complete:
+            self._open.update(dict.fromkeys(changed))
+            for place, definition in [(place, store.get(DEFINITION, place)) for place in sorted(self._open)]:
+                if definition is None:
+                    for kept in (self._open, self._complete, self._reported):
+                        kept.pop(place, None)
+                elif self._complete.get(place) != definition["metadata"]["resourceVersion"]:
                     self._update_status(place, definition)
 
     def _update_status(self, place: Place, definition: Manifest) -> None:
@@ -62,6 +63,7 @@ class NamesAcceptedController:
             run_without_admission(verbs.update(self.registry, {**definition, "status": status}, options))
         elif is_accepted:
             self._complete[place] = definition["metadata"]["resourceVersion"]
+            del self._open[place]
 
     def _approval_status(self, place: Place, definition: Manifest) -> Manifest | None:
         """Return the status with the condition of approval; None if it has been reported for the annotation already."""

@@ -82,6 +82,7 @@ class _Established:
 
     Args:
         version: The resourceVersion of the definition.
+        kind: Group and kind.
         resources: The served kind, in each version; empty before its names are accepted.
         stored_by: What the storage of the kind depends on; a real API server sets it up anew after a change of that.
         since: The version of the store since which that is the same.
@@ -89,6 +90,7 @@ class _Established:
     """
 
     version: str
+    kind: Kind
     resources: list[ApiResource]
     stored_by: tuple[Any, ...]
     since: int
@@ -102,7 +104,8 @@ class _Established:
         accepted = (definition.get("status") or {}).get("acceptedNames")
         stored_by = (definition["metadata"]["uid"], definition["spec"], accepted)
         since = before.since if before is not None and before.stored_by == stored_by else int(version)
-        return cls(version, established(definition), stored_by, since, is_terminating(definition))
+        kind = defined_kind(definition)
+        return cls(version, kind, established(definition), stored_by, since, is_terminating(definition))
 
 
 @dataclass(slots=True)
@@ -162,8 +165,7 @@ class Registry:
         Raises:
             NotFoundError: If the version does not exist.
         """
-        if self.store.changed_at(DEFINITION) != self._defined_at:
-            self._define()
+        self._define()
         known = self._known.get((api_version, kind))
         if known is None:
             known = self._known[api_version, kind] = self._look_up(api_version, kind)
@@ -178,47 +180,62 @@ class Registry:
         return resource
 
     def _define(self) -> None:
-        """Rebuild the custom kinds after a change of a CustomResourceDefinition."""
-        self._defined_at = self.store.changed_at(DEFINITION)
+        """Update the custom kinds if CustomResourceDefinitions have changed."""
+        if (now := self.store.changed_at(DEFINITION)) == self._defined_at:
+            return
+        places = self.store.changed_places(DEFINITION, self._defined_at, self._established)
+        self._defined_at = now
         self._known, self._empty = {}, {}
-        # Copies and encodings were made by the schemas of before.
+        # Copies and encodings were made by the schemas of before, and a new webhook or schema may convert otherwise.
         self.store.unpack()
-        definitions = self.store.objects(DEFINITION)
-        known = self._established
-        self._established = {place: _Established.of(definition, known.get(place)) for place, definition in definitions}
+        self.conversions.clear()
         # Watches report the deletion of objects after that of their kind.
         self._former = {**self._former, **self._defined}
-        self._defined = {
-            (resource.group, resource.version, resource.kind): resource
-            for found in self._established.values()
-            for resource in found.resources
-        }
-        self._converters = {
-            defined_kind(definition): definition["spec"]["conversion"]["webhook"]
-            for _, definition in definitions
-            if definition["spec"]["conversion"]["strategy"] == "Webhook"
-        }
-        # A new webhook, or a new schema, may convert the same object otherwise.
-        self.conversions.clear()
-        self._by_kind = {kind_of(found.resources[0]): found for found in self._established.values() if found.resources}
-        schemas: dict[Kind, list[Any]] = {}
-        for found in self._defined.values():
-            schemas.setdefault((found.group, found.kind), []).append(found.schema)
-        self._varied = {kind for kind, found in schemas.items() if any(schema != found[0] for schema in found)}
-        self._varied |= self._converters.keys()
+        # Copies, since a clone shares what there was before.
+        former, self._established = self._established, dict(self._established)
+        self._defined, self._converters = dict(self._defined), dict(self._converters)
+        self._by_kind, self._varied = dict(self._by_kind), set(self._varied)
+        for place in places:
+            self._forget(self._established.pop(place, None))
+        for place in places:
+            definition = self.store.get(DEFINITION, place)
+            if definition is not None:
+                self._establish(place, definition, former.get(place))
+
+    def _forget(self, found: _Established | None) -> None:
+        # Another definition may have the same kind, as long as its names are not accepted.
+        if found is not None and self._by_kind.get(found.kind) is found:
+            del self._by_kind[found.kind]
+            self._converters.pop(found.kind, None)
+            self._varied.discard(found.kind)
+            for resource in found.resources:
+                del self._defined[resource.group, resource.version, resource.kind]
+
+    def _establish(self, place: Place, definition: Manifest, before: _Established | None) -> None:
+        found = self._established[place] = _Established.of(definition, before)
+        if found.resources:
+            self._by_kind[found.kind] = found
+            self._defined |= {(each.group, each.version, each.kind): each for each in found.resources}
+            conversion = definition["spec"]["conversion"]
+            if conversion["strategy"] == "Webhook":
+                self._converters[found.kind] = conversion["webhook"]
+            first, *others = (each.schema for each in found.resources)
+            if found.kind in self._converters or any(schema != first for schema in others):
+                self._varied.add(found.kind)
 
     def stored_since(self, kind: Kind) -> int:
         """Return the version since which the storage of a custom kind is set up; 0 for a kind without a definition."""
-        if self.store.changed_at(DEFINITION) != self._defined_at:
-            self._define()
+        self._define()
         found = self._by_kind.get(kind)
         return 0 if found is None else found.since
 
     def custom_kinds(self) -> list[ApiResource]:
         """Return the served custom kinds, one entry for each version."""
-        if self.store.changed_at(DEFINITION) != self._defined_at:
-            self._define()
-        return [resource for resource in {**self.custom, **self._defined}.values() if resource.verbs]
+        self._define()
+        found = dict(self.custom)
+        for _, each in sorted(self._established.items()):
+            found |= {(resource.group, resource.version, resource.kind): resource for resource in each.resources}
+        return [resource for resource in found.values() if resource.verbs]
 
     def has_admission(self) -> bool:
         """Return whether writes need admission: the store contains webhook configurations or bound policies."""
@@ -288,8 +305,7 @@ class Registry:
 
     def has_converters(self) -> bool:
         """Return whether webhooks convert the objects of any kind."""
-        if self.store.changed_at(DEFINITION) != self._defined_at:
-            self._define()
+        self._define()
         return bool(self._converters)
 
     def require_converted(self, resource: ApiResource, stored: Iterable[Manifest]) -> None:
@@ -384,8 +400,11 @@ class Registry:
 
     def versions(self, resource: ApiResource) -> list[ApiResource]:
         """Return a kind in all served versions."""
+        self._define()
         home = kind_of(resource)
-        found = [other for other in self.custom_kinds() if kind_of(other) == home]
+        defined = self._by_kind.get(home)
+        others = self.custom.values() if defined is None else defined.resources
+        found = [other for other in others if kind_of(other) == home and other.verbs]
         return found or [other for other in builtin_versions(resource) if kind_of(other) == home]
 
     def in_version(self, resource: ApiResource) -> Callable[[Manifest, str], tuple[Manifest, StructType] | None]:

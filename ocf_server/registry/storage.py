@@ -12,7 +12,7 @@ import asyncio
 import marshal
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import merge
 from typing import TypeAlias
@@ -309,6 +309,16 @@ class Storage:
                 break
             found.append(change)
         return found[::-1]
+
+    def changed_places(self, kind: Kind, version: int, known: Iterable[Place]) -> list[Place]:
+        """Return where objects of a kind have changed after a version, in order.
+
+        Args:
+            known: Where there were objects at that version; if the log does not reach back, they may all have changed.
+        """
+        if version >= self.forgotten:
+            return sorted({change.place for change in self.since(version) if change.kind == kind})
+        return sorted({*known, *(place for place, _ in self.objects(kind))})
 
     def listing(
         self, kind: Kind, namespace: str = "", *, version: int | None = None, after: Place | None = None

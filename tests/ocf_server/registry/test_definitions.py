@@ -2,6 +2,7 @@
 
 import pytest
 
+from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import CustomKind
 from ocf_server import EmbeddedCluster
@@ -77,3 +78,54 @@ async def test_a_changed_definition_is_accepted_with_its_new_names() -> None:
     await cluster.update(found, field_manager=USER)
 
     assert (await cluster.get(name_of(0)))["status"]["acceptedNames"]["shortNames"] == ["th"]
+
+
+async def kinds(cluster: EmbeddedCluster, *numbers: int) -> list[bool]:
+    """Return which kinds are served."""
+    found = []
+    for number in numbers:
+        try:
+            await cluster.list("example.com/v1", f"Thing{number}")
+        except NotFoundError:
+            found.append(False)
+        else:
+            found.append(True)
+    return found
+
+
+@pytest.mark.parametrize("compact", [False, True], ids=["with a log", "without"])
+async def test_kinds_come_and_go_with_their_definitions(*, compact: bool) -> None:
+    cluster = EmbeddedCluster()
+    for number in range(3):
+        await cluster.create(definition(number), field_manager=USER)
+    assert await kinds(cluster, 0, 1, 2) == [True, True, True]
+
+    await cluster.delete(name_of(1))
+    await cluster.create(definition(3), field_manager=USER)
+    if compact:
+        cluster.compact()
+
+    assert await kinds(cluster, 0, 1, 2, 3) == [True, False, True, True]
+
+
+async def test_a_definition_whose_names_are_in_use_leaves_the_kind_alone() -> None:
+    cluster = EmbeddedCluster()
+    await cluster.create(definition(0), field_manager=USER)
+    other = definition(1)
+    other["spec"]["names"]["kind"] = "Thing0"
+    await cluster.create(other, field_manager=USER)
+    assert await kinds(cluster, 0) == [True]
+
+    await cluster.delete(name_of(1))
+
+    assert await kinds(cluster, 0) == [True]
+
+
+async def test_a_clone_has_definitions_of_its_own() -> None:
+    cluster = EmbeddedCluster()
+    await cluster.create(definition(0), field_manager=USER)
+    clone = cluster.clone()
+    await clone.delete(name_of(0))
+    await cluster.create(definition(1), field_manager=USER)
+
+    assert (await kinds(clone, 0, 1), await kinds(cluster, 0, 1)) == ([False, False], [True, True])
