@@ -5,7 +5,8 @@ without its garbage collector, which the specs play. All of them pass all specs 
 
 The suite is built from the Go module of the version in `programs/jobset/go.mod`. Nothing is changed but its set-up:
 `programs/jobset/suite_test.go` takes the place of the file of this name, so that the specs run against a server and a
-controller that run already. Program and definition lie in the cache, in a folder named after these sources.
+controller that run already. The suite of its webhooks is built beside it, unchanged: envtest starts the server.
+Programs and manifests lie in the cache, in a folder named after these sources.
 """
 
 from __future__ import annotations
@@ -45,12 +46,16 @@ __all__ = [
     "original_sources",
     "run_specs",
     "running",
+    "webhook_suite",
 ]
 
 SOURCES: Final = Path(__file__).parent / "programs/jobset"
 MODULE: Final = "sigs.k8s.io/jobset"
-PACKAGE: Final = Path("test/integration/controller")
+CONTROLLER: Final = Path("test/integration/controller")
+WEBHOOK: Final = Path("test/integration/webhook")
 DEFINITION: Final = Path("config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml")
+MANIFESTS: Final = (DEFINITION.parent, Path("config/components/webhook"))
+"""The folders that the suite of the webhooks reads."""
 CHECKOUT: Final = Path(__file__).parents[2]
 SKIPPED: Final = "rejects updates"
 """Of the spec that expects a rejection that only JobSet's webhook makes; its own controller does not pass it either."""
@@ -63,6 +68,7 @@ READY: Final = re.compile(rb'reconciles JobSet|"Starting workers","controller":"
 
 def _folder(environ: Mapping[str, str]) -> Path:
     digest = sha256(b"".join((SOURCES / name).read_bytes() for name in ("go.mod", "go.sum", "suite_test.go")))
+    digest.update(str(WEBHOOK).encode())
     machine = Machine.here()
     name = f"{digest.hexdigest()[:12]}-{machine.system}-{machine.architecture}"
     return cache_folder(environ).with_name("jobset") / name
@@ -83,11 +89,18 @@ def is_built(environ: Mapping[str, str] = os.environ) -> bool:
 
 def definition() -> Manifest:
     """Return the definition of JobSet, from the module."""
-    return load_document((_folder(os.environ) / DEFINITION.name).read_text(encoding="utf-8"))
+    return load_document((_folder(os.environ) / DEFINITION).read_text(encoding="utf-8"))
+
+
+def webhook_suite(folder: Path) -> tuple[Path, Path]:
+    """Return the program of the suite of the webhooks, and where in a folder to run it: its manifests are linked."""
+    (folder / MANIFESTS[0].parts[0]).symlink_to(_folder(os.environ) / MANIFESTS[0].parts[0])
+    (folder / WEBHOOK).mkdir(parents=True)
+    return _folder(os.environ) / f"{WEBHOOK.name}.test", folder / WEBHOOK
 
 
 def build(environ: Mapping[str, str] = os.environ) -> None:
-    """Build the suite unless it is in the cache.
+    """Build the suites unless they are in the cache.
 
     Args:
         environ: The environment variables.
@@ -109,11 +122,12 @@ def build(environ: Mapping[str, str] = os.environ) -> None:
         shutil.copytree(module["Dir"], source, copy_function=shutil.copyfile)
         for each in (source, *(path for path in source.rglob("*") if path.is_dir())):
             each.chmod(0o755)
-        shutil.copyfile(SOURCES / "suite_test.go", source / PACKAGE / "suite_test.go")
+        shutil.copyfile(SOURCES / "suite_test.go", source / CONTROLLER / "suite_test.go")
         made.mkdir()
-        target = str(made / "controller.test")
-        go.run(["test", "-c", "-trimpath", "-ldflags", "-s -w", "-o", target, f"./{PACKAGE}"], source)
-        shutil.copyfile(source / DEFINITION, made / DEFINITION.name)
+        packages = [f"./{package}" for package in (CONTROLLER, WEBHOOK)]
+        go.run(["test", "-c", "-trimpath", "-ldflags", "-s -w", "-o", f"{made}{os.sep}", *packages], source)
+        for manifests in MANIFESTS:
+            shutil.copytree(source / manifests, made / manifests)
         made.rename(folder)
 
 

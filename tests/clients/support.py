@@ -1,19 +1,20 @@
 """What the tests of foreign clients share: the servers, and programs that are run against them."""
 
 import asyncio
+import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from scripts.cached_environment import CLIENTS
 from tests import requirements
 from tests.clients import go_programs
 
-__all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "leave_out", "run"]
+__all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "leave_out", "run", "run_suite"]
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 JAVASCRIPT: Final = ("client_node",)
@@ -84,3 +85,39 @@ async def run(arguments: list[str | Path], server: Server, environ: Mapping[str,
             await process.wait()
     assert process.returncode == 0, f"{arguments[0]}: {errors.decode()}"
     return output.decode()
+
+
+async def run_suite(program: Path, assets: Path, folder: Path) -> dict[str, str]:
+    """Run a suite of Ginkgo that starts its server with envtest.
+
+    Args:
+        program: The program that `go test -c` has made of the suite.
+        assets: The folder with the programs of the server.
+        folder: The working directory.
+
+    Returns:
+        The state of each spec that ran, by name.
+    """
+    report = folder / "report.json"
+    process = await asyncio.create_subprocess_exec(
+        program,
+        f"-ginkgo.json-report={report}",
+        cwd=folder,
+        # Where a suite names no time limit, Gomega's is a second, which a busy machine misses.
+        env={"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT": "10s", **os.environ, "KUBEBUILDER_ASSETS": str(assets)},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await asyncio.wait_for(process.wait(), SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    specs: list[dict[str, Any]] = [
+        spec
+        for part in json.loads(report.read_text(encoding="utf-8"))
+        for spec in part["SpecReports"] or ()
+        if spec["LeafNodeType"] == "It" and spec["State"] not in ("pending", "skipped")
+    ]
+    return {" ".join([*(spec["ContainerHierarchyTexts"] or ()), spec["LeafNodeText"]]): spec["State"] for spec in specs}

@@ -3,18 +3,15 @@
 Both pass the same specs. `ocf envtest-assets` writes the programs that envtest starts in place of the real ones.
 """
 
-import asyncio
-import json
-import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.testing.envtest.binaries import Programs
-from tests.clients.support import SECONDS, go_program
+from tests.clients.support import go_program, run_suite
 
 SUITES: Final = {"client": 296, "cluster": 15, "controller": 32}
 """The number of specs of each suite that run; the others are pending in controller-runtime."""
@@ -26,28 +23,7 @@ async def results(suite: str, assets: Path, folder: Path) -> dict[str, str]:
     (folder / "testdata").mkdir()
     for found in (program.parent / "crds", *(program.parent / "testdata").iterdir()):
         (folder / "testdata" / found.name).symlink_to(found)
-    report = folder / "report.json"
-    process = await asyncio.create_subprocess_exec(
-        program,
-        f"-ginkgo.json-report={report}",
-        cwd=folder,
-        env={**os.environ, "KUBEBUILDER_ASSETS": str(assets)},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        await asyncio.wait_for(process.wait(), SECONDS)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    specs: list[dict[str, Any]] = [
-        spec
-        for part in json.loads(report.read_text(encoding="utf-8"))
-        for spec in part["SpecReports"] or ()
-        if spec["LeafNodeType"] == "It" and spec["State"] not in ("pending", "skipped")
-    ]
-    return {" ".join([*(spec["ContainerHierarchyTexts"] or ()), spec["LeafNodeText"]]): spec["State"] for spec in specs}
+    return await run_suite(program, assets, folder)
 
 
 def failed(found: dict[str, str]) -> dict[str, str]:
