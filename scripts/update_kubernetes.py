@@ -16,7 +16,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `sequences`: admission policies, expressions, statuses, and versions of custom kinds,
   `tests/ocf_server/sequences/recorded`
 * `schemas`: pruning, defaulting and validation by drawn schemas, `tests/ocf_server/apiextensions/recorded`
-* `drawn_kinds`: drawn definitions with objects, `tests/ocf_server/corpus/recorded`
+* `definitions`: definitions, drawn and of other projects, with objects, `tests/ocf_server/corpus/recorded`
 * `types`: types of drawn expressions, `tests/ocf_server/cel/recorded`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/ocf_server/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
@@ -195,8 +195,8 @@ def schemas(_: Servers) -> None:
     script("record.structural")
 
 
-def drawn_kinds(_: Servers) -> None:
-    """Record answers about drawn definitions and their objects."""
+def definitions(_: Servers) -> None:
+    """Record answers about definitions and their objects."""
     script("record.corpus")
 
 
@@ -243,7 +243,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
         http,
         sequences,
         schemas,
-        drawn_kinds,
+        definitions,
         types,
         corpus,
         validation,

@@ -1,10 +1,11 @@
-"""Record what a real API server makes of drawn definitions of custom kinds and of objects of them.
+"""Record what a real API server makes of definitions of custom kinds, drawn and of other projects, and of objects.
 
-    python -m scripts.record.corpus                      # records tests/ocf_server/corpus/recorded/drawn.jsonl.gz
+    python -m scripts.record.corpus                      # records tests/ocf_server/corpus/recorded
+    python -m scripts.record.corpus foreign              # records those of other projects alone
     python -m scripts.record.corpus --compare FILE       # compares definitions and objects of other projects
 
 The file for `--compare` is JSON: `definitions` by name, each with `from` and `definition`, and `objects`, each with
-`definition`, the name, and `object`. Of other projects nothing is recorded but the numbers and the differences by kind.
+`definition`, the name, and `object`. Nothing of it is recorded: the numbers and the differences by kind are printed.
 """
 
 import argparse
@@ -27,19 +28,17 @@ from scripts.record.sequences import Server
 from tests.ocf_server.corpus.requests import (
     CREATED,
     DEFINITIONS,
-    DRAWN,
     NAMESPACE,
     Definition,
     Json,
     Request,
-    drawn,
     facts,
     filled,
     version_of,
 )
-from tests.ocf_server.corpus.test_corpus import FILE, Client
+from tests.ocf_server.corpus.test_corpus import FOLDER, SETS, Client
 
-_SECONDS_UNTIL_SERVED: Final = 8.0
+_SECONDS_UNTIL_SERVED: Final = 20.0
 
 
 def _send(server: Server, request: Request, version: str = "") -> tuple[Json, str]:
@@ -110,24 +109,35 @@ def differences(real: Sequence[Sequence[Json]], ours: Sequence[Sequence[Json]]) 
     return counts, listed
 
 
-def main() -> int:
-    """Record, or compare; return the exit status."""
-    parser = argparse.ArgumentParser(description="record answers about drawn definitions and objects")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="compare definitions and objects of a file")
-    given = parser.parse_args()
-    definitions = _of_others(given.compare.read_text()) if given.compare else [drawn(seed) for seed in range(DRAWN)]
+def compared(definitions: Sequence[Definition]) -> list[list[Json]]:
+    """Print how the embedded server differs from a real one; return the answers of the latter."""
     with ControlPlane() as plane:
         server = Server(plane.kubeconfig, {})
         _send(server, _namespace(NAMESPACE))
         real = real_answers(server, definitions)
     counts, listed = differences(real, asyncio.run(our_answers(definitions)))
     for index, place, parts in listed[:200]:
-        print(definitions[index].create.body["metadata"]["name"], place, json.dumps(parts)[:600])
+        print(definitions[index].name, place, json.dumps(parts)[:600])
     print(dict(counts))
-    if not given.compare:
-        lines = [{"digest": each.digest, "answers": found} for each, found in zip(definitions, real, strict=True)]
+    return real
+
+
+def main() -> int:
+    """Record, or compare; return the exit status."""
+    parser = argparse.ArgumentParser(description="record answers about definitions and objects")
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], metavar="SET", help="drawn or foreign; default: both")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="compare definitions and objects of a file")
+    given = parser.parse_args()
+    if given.compare:
+        compared(_of_others(given.compare.read_text()))
+        return 0
+    for name in given.sets or SETS:
+        make, number = SETS[name]
+        definitions = [make(index) for index in range(number)]
+        pairs = zip(definitions, compared(definitions), strict=True)
+        lines = [{"digest": each.digest, "answers": found} for each, found in pairs]
         text = "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
-        FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
+        (FOLDER / f"{name}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
     return 0
 
 

@@ -44,6 +44,11 @@ class Definition(NamedTuple):
     requests: tuple[Request, ...]
 
     @property
+    def name(self) -> str:
+        """The name of the definition."""
+        return str(self.create.body["metadata"]["name"])
+
+    @property
     def digest(self) -> str:
         """What changes if the generator draws other requests."""
         return sha256(json.dumps(self, sort_keys=True).encode()).hexdigest()[:12]
@@ -92,14 +97,20 @@ def _requests(draw: Drawn, schema: Json, plural: str, kind: str) -> Iterator[Req
         name = f"o{index // 3}"
         body = draw.object(schema, wrong=wrong)
         body |= {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name}}
-        match index % 3:
-            case 0:
-                yield Request("POST", path, body)
-            case 1:
-                yield Request("PUT", f"{path}/{name}", {**body, "metadata": {"name": name, "resourceVersion": "$rv"}})
-            case _:
-                apply = f"{path}/{name}?fieldManager=applier&force=true"
-                yield Request("PATCH", apply, body, "application/apply-patch+yaml")
+        yield writes(path, index, body)
+
+
+def writes(path: str, number: int, body: Json) -> Request:
+    """Return one of the three writes that follow each other: a create, a replacement, an apply."""
+    name = body["metadata"]["name"]
+    match number % 3:
+        case 0:
+            return Request("POST", path, body)
+        case 1:
+            return Request("PUT", f"{path}/{name}", {**body, "metadata": {"name": name, "resourceVersion": "$rv"}})
+        case _:
+            apply = f"{path}/{name}?fieldManager=applier&force=true"
+            return Request("PATCH", apply, body, "application/apply-patch+yaml")
 
 
 def facts(status: int, warnings: list[str], answer: Any) -> Json:

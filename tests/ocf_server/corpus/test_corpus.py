@@ -1,11 +1,11 @@
-"""Drawn definitions of custom kinds and objects of them, with the answers of a real API server (1.36.3).
+"""Definitions of custom kinds, drawn and of other projects, and objects of them, with the answers of a real API server.
 
 `scripts/record/corpus.py` records the answers.
 """
 
 import gzip
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ import pytest_asyncio
 
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving
+from tests.ocf_server.corpus.foreign import FOREIGN, foreign
 from tests.ocf_server.corpus.requests import (
     CREATED,
     DRAWN,
@@ -30,7 +31,12 @@ from tests.ocf_server.corpus.requests import (
 )
 from tests.requirements import Sampled
 
-FILE: Final = Path(__file__).parent / "recorded" / "drawn.jsonl.gz"
+FOLDER: Final = Path(__file__).parent / "recorded"
+SETS: Final[Mapping[str, tuple[Callable[[int], Definition], int]]] = {
+    "drawn": (drawn, DRAWN),
+    "foreign": (foreign, FOREIGN),
+}
+"""What returns a definition by its number, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,9 @@ async def client() -> AsyncIterator[Client]:
         yield Client(server.url, session)
 
 
-def recorded() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).decode().splitlines()]
+def recorded(name: str) -> list[dict[str, Any]]:
+    text = gzip.decompress((FOLDER / f"{name}.jsonl.gz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def difference(real: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,18 +83,23 @@ def difference(real: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, An
     return {name: (real.get(name), ours.get(name)) for name in {**real, **ours} if real.get(name) != ours.get(name)}
 
 
-def test_the_record_is_of_the_requests_that_are_drawn() -> None:
-    assert [line["digest"] for line in recorded()] == [drawn(seed).digest for seed in range(DRAWN)]
+@pytest.mark.parametrize("name", SETS)
+def test_the_record_is_of_the_requests_that_are_drawn(name: str) -> None:
+    make, number = SETS[name]
+    assert [line["digest"] for line in recorded(name)] == [make(index).digest for index in range(number)]
 
 
 @pytest.mark.matrix
-async def test_answers_are_those_of_a_real_api_server(client: Client, sampled: Sampled) -> None:
+@pytest.mark.parametrize("name", SETS)
+async def test_answers_are_those_of_a_real_api_server(name: str, client: Client, sampled: Sampled) -> None:
+    make, _ = SETS[name]
     different: list[dict[str, Any]] = []
-    for seed, line in sampled([*enumerate(recorded())]):
-        ours = await client.answers(drawn(seed))
-        assert len(ours) == len(line["answers"]), f"definition {seed}: {line['answers'][0]}, ours {ours[0]}"
+    for number, line in sampled([*enumerate(recorded(name))]):
+        definition = make(number)
+        ours = await client.answers(definition)
+        assert len(ours) == len(line["answers"]), f"definition {number}: {line['answers'][0]}, ours {ours[0]}"
         for index, (real, found) in enumerate(zip(line["answers"], ours, strict=True)):
             parts = difference(real, found)
             if parts:
-                different.append({"definition": seed, "request": index, **parts})
+                different.append({"definition": definition.name, "request": index, **parts})
     assert not different, f"{len(different)}: {json.dumps(different[:5])}"
