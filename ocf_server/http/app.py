@@ -5,7 +5,7 @@ to the handler of their verb. Every error is sent as a `Status`.
 
 Without authorization every client that can reach the port may do everything, so the server listens on loopback only.
 A web page in a browser on the same machine can also reach it; therefore requests with the name of another host, or with
-an `Origin` header, are rejected.
+the `Origin` of another page, are rejected. Clients send the address of the server as `Origin` of a WebSocket.
 """
 
 import asyncio
@@ -241,6 +241,8 @@ class _RequestHandler:
     async def _handle_watch(
         self, request: web.Request, context: RequestContext, warnings: Iterable[str]
     ) -> web.StreamResponse:
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            return await self._handle_socket(request, context)
         found = await open_stream(self._backend, context, (self._stopping, client_ended(request)))
         content_type = serializer_of(context.media).stream_type
         response = web.StreamResponse(headers={"Content-Type": content_type, **_COMMON_HEADERS})
@@ -255,6 +257,42 @@ class _RequestHandler:
                             await response.write(part)
             await response.write_eof()
         return response
+
+    async def _handle_socket(self, request: web.Request, context: RequestContext) -> web.WebSocketResponse:
+        """Send the events of a watch as messages of a WebSocket, as clients in Java and in browsers ask for it."""
+        closed = asyncio.Event()
+        found = await open_stream(self._backend, context, (self._stopping, closed))
+        serializer = serializer_of(context.media)
+        socket = web.WebSocketResponse(timeout=_CLOSING)
+        with suppress(ConnectionError), self._watches.counted():
+            async with aclosing(found) as lines:
+                await socket.prepare(request)
+                receiving = asyncio.ensure_future(_until_closed(socket, closed))
+                try:
+                    async for line in lines:
+                        if serializer.name == "json":
+                            await socket.send_str(line.decode())
+                        else:
+                            # A message needs no length before it.
+                            await socket.send_bytes(line[_LENGTH:])
+                finally:
+                    receiving.cancel()
+                    await asyncio.gather(receiving, return_exceptions=True)
+            await socket.close()
+        return socket
+
+
+async def _until_closed(socket: web.WebSocketResponse, closed: asyncio.Event) -> None:
+    """Set an event when the client has closed a WebSocket; what it sends is ignored."""
+    try:
+        async for _ in socket:
+            pass
+    finally:
+        closed.set()
+
+
+_LENGTH: Final = 4
+_CLOSING: Final = 1.0  # seconds until a client that does not answer is disconnected
 
 
 def _is_path_of(kind: ServedResource, path: ResourcePath, method: str) -> bool:
@@ -276,10 +314,11 @@ def _parts(line: bytes) -> Iterator[memoryview]:
 def _require_local_client(request: web.Request) -> None:
     origin = request.headers.get("Origin")
     # A page of another site cannot leave out Origin in a write, and with a rebound DNS name it sends that as Host.
-    if is_loopback_host(request.host) and origin is None:
+    if is_loopback_host(request.host) and origin in (None, f"{request.scheme}://{request.host}"):
         return
     seen = f'Host "{request.host}"' if origin is None else f'Origin "{origin}"'
-    raise forbidden("", "", f"requests need a loopback Host header and no Origin header, but this one has {seen}")
+    problem = "requests need a loopback Host header and no Origin header of another page"
+    raise forbidden("", "", f"{problem}, but this one has {seen}")
 
 
 async def _body(request: web.Request) -> bytes:
