@@ -1,6 +1,7 @@
 """Watches over a WebSocket, as fabric8's client for Java opens all of its watches.
 
-The framing and the answers are those of a real API server (1.36.3).
+The framing and the answers are those of a real API server (1.36.3). Clients send an Origin; a server that compares it
+with Host refused those that write it otherwise (https://github.com/fabric8io/kubernetes-client/issues/1667).
 """
 
 import asyncio
