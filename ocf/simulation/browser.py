@@ -90,12 +90,13 @@ def _answer(
         _check_length(scenario, scenario.duration.total_seconds(), files[_SCENARIO])
     load = load_series(scenario, folder)
     _check_length(scenario, load.end or 0.0, files[_SCENARIO])
-    run = Reported.of(simulate(scenario, load, progress=progress), scenario)
+    neighbors = [load_series(each, folder) for each in scenario.services()[1:]]
+    runs = Reported.all_of(simulate(scenario, load, neighbors=neighbors, progress=progress), scenario)
     if output is RequestedOutput.CSV:
-        return {"text": "".join(csv_lines([run]))}
+        return {"text": "".join(csv_lines(runs))}
     if output is RequestedOutput.REPORT:
-        return {"text": to_html([run])}
-    content = report_content([run])
+        return {"text": to_html(runs)}
+    run, content = runs[0], report_content(runs)
     return {
         "summary": _summary(run),
         "title": content.title,

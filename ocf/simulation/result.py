@@ -16,8 +16,10 @@ from ocf.simulation.arrays import FloatArray, IntArray
 
 __all__ = [
     "ACTIVATED",
+    "BOOT_FAILED",
     "DEACTIVATED",
     "FAILURE",
+    "INTERRUPTED",
     "ROLLOUT",
     "Columns",
     "ConditionChange",
@@ -31,6 +33,10 @@ ACTIVATED: Final = "activated"
 DEACTIVATED: Final = "deactivated"
 """The rule of an action of the activator that scales down, because no trigger was active for the cooldown."""
 
+BOOT_FAILED: Final = "boot_failed"
+"""The rule of an action of a node group whose node was given up before it took pods, or was refused by the provider."""
+INTERRUPTED: Final = "interrupted"
+"""The rule of an action of a node group whose node the provider takes away."""
 FAILURE: Final = "failure"
 """The rule of an action of the workload that replaces pods that fail."""
 ROLLOUT: Final = "rollout"
@@ -131,8 +137,8 @@ class ScalingAction:
         reason: Message of the event of the controller, such as `cpu resource utilization (percentage of request) above
             target`; for a node group what is done and why.
         rule: The rule of the trace that decided; for the activator `ACTIVATED` or `DEACTIVATED`; for a
-            node group `scale_up`, `replacement`, the reason of a removal such as `underutilized`, `interrupted`, or
-            `drain` where a drain timed out.
+            node group `scale_up`, `replacement`, the reason of a removal such as `underutilized`, `INTERRUPTED`,
+            `BOOT_FAILED`, or `drain` where a drain timed out.
         explanation: The explanation of the trace, in the words of `ocf explain`: a line per step, and lines that begin
             with two spaces and belong to it.
         source: The name of the node group; empty for the HPA and the activator.
@@ -190,6 +196,8 @@ class SimulationResult:
         bounds: `minReplicas` and `maxReplicas` at the start.
         measures: Measures by name, see `ocf.simulation.measures`.
         warnings: What the numbers do not show: a workload that stays without replicas, and which field changes that.
+        neighbors: The results of the neighbors of the scenario, in their order. All have the same columns and actions
+            of nodes: those of the nodes that they share.
     """
 
     name: str
@@ -205,6 +213,7 @@ class SimulationResult:
     bounds: tuple[int, int] = (1, 1)
     measures: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    neighbors: "tuple[SimulationResult, ...]" = ()
 
     @property
     def all_actions(self) -> tuple[ScalingAction, ...]:

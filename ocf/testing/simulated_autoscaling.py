@@ -83,7 +83,8 @@ def simulate_autoscaler(
         **({} if duration is None else {"duration": duration}),
     }
     scenario = parse_scenario(dump_document(content), directory=directory)
-    return with_measures(simulate(scenario, load_series(scenario, directory)), scenario)
+    first, *others = (load_series(each, directory) for each in scenario.services())
+    return with_measures(simulate(scenario, first, neighbors=others), scenario)
 
 
 def assert_measures(result: SimulationResult, expectation: str) -> None:

@@ -36,28 +36,28 @@ def print_summary(runs: Sequence[Reported]) -> None:
         echo(line, color="red" if line.startswith(_MISSED) else None)
 
 
-def print_comparison(runs: Sequence[Reported]) -> None:
+def print_comparison(runs: Sequence[Reported], *, baseline: bool = True) -> None:
     """Print the measures of several runs side by side.
 
     Args:
-        runs: The runs; the first is the baseline.
+        runs: The runs.
+        baseline: Whether the first run is the baseline of the others; otherwise they are workloads of one scenario.
     """
     rows = [
         (measure.title, *(_text(run, name) for run in runs))
         for name, measure in MEASURES.items()
         if any(run.result.measures.get(name) for run in runs)
     ]
-    speedups = [elastic_speedup(runs[0].result.measures, run.result.measures) for run in runs]
-    rows.append(("elastic speedup", *("-" if each is None else number_text(each) for each in speedups)))
-    rows += [
-        (f"objective: {verdict.objective}", *("met" if run.verdicts[number].met else "MISSED" for run in runs))
-        for number, verdict in enumerate(runs[0].verdicts)
-        if all(len(run.verdicts) > number and run.verdicts[number].objective == verdict.objective for run in runs)
-    ]
+    if baseline:
+        speedups = [elastic_speedup(runs[0].result.measures, run.result.measures) for run in runs]
+        rows.append(("elastic speedup", *("-" if each is None else number_text(each) for each in speedups)))
+    met = [{each.objective: "met" if each.met else "MISSED" for each in run.verdicts} for run in runs]
+    objectives = dict.fromkeys(each for verdicts in met for each in verdicts)
+    rows += [(f"objective: {each}", *(verdicts.get(each, "-") for verdicts in met)) for each in objectives]
     for run in runs:
         for warning in run.result.warnings:
             echo(f"warning: {run.name}: {warning}", err=True)
-    grid("comparison", ("measure", *(run.name for run in runs)), rows)
+    grid("comparison" if baseline else "workloads", ("measure", *(run.name for run in runs)), rows)
 
 
 def _text(run: Reported, name: str) -> str:

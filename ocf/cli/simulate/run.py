@@ -56,7 +56,9 @@ def run(request: SimulateRequest) -> bool:
     paths = [Path(each) for each in request.files]
     with _progress() as advance:
         runs = [
-            _simulated(path, name, advance(path.name)) for path, name in zip(paths, distinct_names(paths), strict=True)
+            each
+            for path, name in zip(paths, distinct_names(paths), strict=True)
+            for each in _simulated(path, name, advance(path.name))
         ]
     print_notes(paths)
     for each in runs:
@@ -67,7 +69,10 @@ def run(request: SimulateRequest) -> bool:
     if request.as_json:
         print_json(runs, {gate.text: not any(gate is each for each, _ in failed) for gate in gates})
     else:
-        (print_summary if len(runs) == 1 else print_comparison)(runs)
+        if len(runs) == 1:
+            print_summary(runs)
+        else:
+            print_comparison(runs, baseline=request.compare)
         if request.report is not None:
             echo(f"report: {request.report}", err=True)
     for gate, each in failed:
@@ -90,12 +95,14 @@ def _check(request: SimulateRequest) -> None:
         parquet_library()
 
 
-def _simulated(path: Path, name: str | None, progress: Callable[[float], None] | None) -> Reported:
+def _simulated(path: Path, name: str | None, progress: Callable[[float], None] | None) -> list[Reported]:
+    """Return the run of a file, and those of its neighbors."""
     scenario = read_scenario(path)
-    load = load_series(scenario, path.parent)
-    result = simulate(scenario, load, progress=progress)
-    replay = compare_replay(path, scenario, result) if is_recording(path) else None
-    return Reported.of(result, scenario, name=name, replay=replay)
+    load, *neighbors = (load_series(each, path.parent) for each in scenario.services())
+    result = simulate(scenario, load, neighbors=neighbors, progress=progress)
+    if is_recording(path):
+        return [Reported.of(result, scenario, name=name, replay=compare_replay(path, scenario, result))]
+    return Reported.all_of(result, scenario, name=name)
 
 
 @contextmanager

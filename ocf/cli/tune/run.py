@@ -156,7 +156,8 @@ def _traces(request: TuneRequest) -> Iterator[LoadTrace]:
     paths = [Path(each) for each in request.files]
     for path, name in zip(paths, distinct_names(paths), strict=True):
         scenario = read_scenario(path)
-        yield LoadTrace(name=name or scenario.name, scenario=scenario, load=load_series(scenario, path.parent))
+        load, *neighbors = (load_series(each, path.parent) for each in scenario.services())
+        yield LoadTrace(name=name or scenario.name, scenario=scenario, load=load, neighbors=tuple(neighbors))
     print_notes(paths)
 
 

@@ -41,6 +41,8 @@ class Pods:
         scheduler: Binds the pods to nodes; None: a pod never waits for a node.
 
     Attributes:
+        replicas: `spec.replicas` of the workload.
+        priority: The priority of the pods.
         settled: The pods whose samples are alike: ready since before the window of a sample began.
         unsettled: The other pods that are not being deleted, in the order of their creation.
         count: Number of pods that are not being deleted.
@@ -56,6 +58,7 @@ class Pods:
         "_name",
         "_next",
         "_numbers",
+        "_position",
         "_pull",
         "_scheduler",
         "_serial",
@@ -66,7 +69,9 @@ class Pods:
         "capacity",
         "count",
         "due",
+        "priority",
         "ready",
+        "replicas",
         "revision",
         "settled",
         "terminating",
@@ -86,6 +91,9 @@ class Pods:
         scheduler: "Scheduler | None" = None,
     ) -> None:
         self._workload = workload
+        self._position = 0 if scheduler is None else scheduler.join(self)
+        self.priority = workload.priority
+        self.replicas = count
         self._warm_up = microseconds(workload.warm_up)
         # How long a pod uses more than other pods after its containers have started.
         self._starting = max(
@@ -127,6 +135,34 @@ class Pods:
     def ready_to_count(self) -> int:
         """Return the number of running and ready pods, including those that are being deleted."""
         return self.ready + sum(pod.warmth > 0 for pod in self.terminating.values())
+
+    def disruptions_allowed(self) -> int | None:
+        """Return how many ready pods may be evicted; None without a disruption budget."""
+        budget = self._workload.disruption_budget
+        return None if budget is None else max(0, self.ready - budget.least_ready(self.replicas))
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether as many pods are ready as the disruption budget demands, so that others may be evicted freely."""
+        budget = self._workload.disruption_budget
+        return budget is None or self.ready >= budget.least_ready(self.replicas) > 0
+
+    def evictable(self, pods: Iterable[SimulatedPod], now: int) -> list[SimulatedPod]:
+        """Return the pods that the Eviction API evicts now, one after the other; the budget keeps the others.
+
+        Source: `pkg/registry/core/pod/storage/eviction.go`. Pods that have not started are always evicted.
+        """
+        allowed = self.disruptions_allowed()
+        if allowed is None:
+            return list(pods)
+        found: list[SimulatedPod] = []
+        for pod in pods:
+            if pod.warmth and allowed > 0:
+                allowed -= 1
+            elif pod.warmth or (pod.begun <= now and not self.is_healthy):
+                continue
+            found.append(pod)
+        return found
 
     def advance(self, now: int) -> None:
         """Take the steps that are due."""
@@ -181,12 +217,16 @@ class Pods:
         Args:
             pods: Pods that are not being deleted.
         """
+        self.replace(pods, now)
+        self.schedule(now)
+        self.advance(now)
+
+    def replace(self, pods: Iterable[SimulatedPod], now: int) -> None:
+        """Delete pods, and create others that wait for a node if there are nodes."""
         chosen = list(pods)
         self._delete(chosen, now)
         for pod in chosen:
             self._create(now, pod.revision)
-        self.schedule(now)
-        self.advance(now)
 
     def lose(self, pods: Iterable[SimulatedPod], now: int) -> None:
         """Remove pods that vanish; new ones replace those that were not being deleted."""
@@ -203,15 +243,14 @@ class Pods:
         self.advance(now)
 
     def schedule(self, now: int) -> None:
-        """Bind the pods that wait, the oldest first, as far as nodes have room."""
-        scheduler, waiting = self._scheduler, self.waiting
-        while scheduler is not None and waiting:
-            pod = next(iter(waiting.values()))
-            if not scheduler.bind(pod):
-                # The others are alike.
-                return
-            del waiting[pod.name]
-            self._start(pod, now)
+        """Bind the pods that wait, also those of other workloads on the same nodes, as far as nodes have room."""
+        if self._scheduler is not None:
+            self._scheduler.schedule(now)
+
+    def start_first(self, now: int) -> None:
+        """Start the oldest pod that waits, which has a node now."""
+        pod = self.waiting.pop(next(iter(self.waiting)))
+        self._start(pod, now)
 
     def fail(self, count: int, now: int) -> None:
         """Let the oldest running pods fail; new ones replace them."""
@@ -311,7 +350,13 @@ class Pods:
         seen = Pod(name=f"{self._name}-{self._numbers}", phase="Pending", containers=(self._container,))
         self._numbers += 1
         return SimulatedPod(
-            seen, self._clock, created=created, started=started, ready=ready, uid=self._delays["uid"].random()
+            seen,
+            self._clock,
+            created=created,
+            started=started,
+            ready=ready,
+            uid=self._delays["uid"].random(),
+            workload=self._position,
         )
 
     def _warm(self, change: int) -> None:

@@ -1,12 +1,7 @@
-"""The loop: load to utilization, to samples, to a decision, to pods, and back to utilization.
-
-The clock jumps from one instant at which something happens to the next. What happens at one instant comes in a fixed
-order: nodes change, pods change, load changes, the pipeline measures, the activator looks at its triggers, the
-autoscaler syncs, the controller of node groups syncs.
-"""
+"""The run of one workload: load to utilization, to samples, to a decision, to pods, and back to utilization."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError
@@ -33,7 +28,7 @@ from ocf.simulation.scenario.workload import Workload
 if TYPE_CHECKING:
     from ocf.simulation.engine.nodes import NodeCluster
 
-__all__ = ["Progress", "Run"]
+__all__ = ["Place", "Progress", "Run", "first_replicas"]
 
 Progress = Callable[[float], object]
 """A function that is called now and then with the share of the time that is simulated."""
@@ -41,12 +36,31 @@ _CHUNK: Final = 1024
 """Number of rows that become columns at once, and after which progress is reported."""
 
 
-class Run:
-    """One simulation.
+class Place(NamedTuple):
+    """Where a workload runs.
 
     Args:
-        full: Whether every sync, also of node groups, runs `decide` on a snapshot of all pods.
+        nodes: The nodes that the pods are placed on; None: a pod never waits for a node.
+        position: The position of the workload among those that run together.
+        callers: The runs whose served load is load of this one, and the load units of this one for each of theirs;
+            None: this one runs alone.
+    """
+
+    nodes: "NodeCluster | None" = None
+    position: int = 0
+    callers: "Sequence[tuple[Run, float]] | None" = None
+
+
+class Run:
+    """The run of one workload with its HPA; `ocf.simulation.engine.together` moves it on.
+
+    Args:
+        full: Whether every sync runs `decide` on a snapshot of all pods.
         shared: What runs with the same load share; None: nothing.
+        place: Where the workload runs.
+
+    Attributes:
+        length: The end, in microseconds since the start.
     """
 
     def __init__(
@@ -58,28 +72,42 @@ class Run:
         edits: Sequence[Edit] = (),
         full: bool = False,
         shared: Shared | None = None,
+        place: "Place | None" = None,
     ) -> None:
+        place = place or Place()
         workload, seed = scenario.workload, scenario.seed
         clock = Clock(scenario.start)
-        replicas = autoscaler.minimum if workload.replicas is None else workload.replicas
+        replicas = first_replicas(scenario, autoscaler)
         autoscaler, *edited = with_prediction(
             [autoscaler, *(each.autoscaler for each in edits)], scenario.prediction, workload
         )
         edits = [each._replace(autoscaler=changed) for each, changed in zip(edits, edited, strict=True)]
         metrics, places = placed_metrics([autoscaler, *edited])
-        name, container = autoscaler.target or "web", container_of(metrics)
+        name = autoscaler.target or "web"
         self._scenario = scenario
         self._autoscaler = autoscaler
-        self._end = _end_of(scenario, load)
+        self.length = _end_of(scenario, load)
         shared = shared or Shared(load)
         self._steps = shared.steps
         self._step = -1
         self._load_due = 0
-        self._rate = 0.0
+        self._step_rate = self._rate = 0.0
+        self._callers = place.callers or ()
+        self._changed = self._synced = False
         self._per_pod = workload.capacity * scenario.objectives.target_utilization
         self._demand = 0
         self._failures = sorted((microseconds(each.at), each.pods) for each in workload.failures)
-        self._pods, self._nodes = _pods_and_nodes(scenario, replicas, name, container, clock=clock, full=full)
+        self._nodes = nodes = place.nodes
+        self._pods = Pods(
+            workload,
+            replicas,
+            # Workloads of several namespaces may have the same name.
+            name=f"{scenario.name}/{name}" if place.position else name,
+            container=container_of(metrics),
+            clock=clock,
+            seed=seed,
+            scheduler=None if nodes is None else nodes.fleet.scheduler,
+        )
         self._queue = _queue_of(workload, self._pods)
         self._rollouts = Rollouts(workload.rollouts, self._pods)
         self._workload_actions: list[ScalingAction] = []
@@ -109,58 +137,105 @@ class Run:
         self._report_at = _CHUNK
         self._progress: Progress | None = None
         self._stretches = None
-        # With nodes or an activator, more happens than the load shows; usage that is kept follows from earlier load.
-        # With connections and in rollouts, pods are unsettled.
-        if self._nodes is None and self._activation is None and not full and not self._pipeline.is_kept:
+        # With nodes, an activator or other workloads, more happens than the load shows; usage that is kept follows from
+        # earlier load. With connections and in rollouts, pods are unsettled.
+        is_alone = nodes is None and place.callers is None
+        if is_alone and self._activation is None and not full and not self._pipeline.is_kept:
             self._stretches = Stretches(
                 shared,
                 pipeline=self._pipeline,
                 table=self._table,
-                report=self._report,
+                report=self.report,
                 period=self._period,
                 per_pod=self._per_pod,
             )
 
-    def run(self, progress: Progress | None = None) -> SimulationResult:
-        """Run to the end."""
+    def start(self, progress: Progress | None = None) -> None:
+        """Set what holds at the start."""
         self._progress = progress
         self._next_load(0)
         self._rebalance(0)
         self._pipeline.start(self._rate)
-        now, others, end = 0, 0, self._end
-        pods, queue, pipeline, nodes, table = self._pods, self._queue, self._pipeline, self._nodes, self._table
-        while now < end:
-            if now < others:
-                self._process_nodes(now)
-            else:
-                self._process(now)
-                if self._stretches is not None and not pods.unsettled:
-                    self._stretch(now, self._stretches)
-            if len(table) >= self._report_at:
-                self._report(now)
-            failure = self._failures[0][0] if self._failures else NEVER
-            others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure, self._rollouts.due)
-            if self._activation is not None:
-                others = min(others, self._activation.due)
-            now = others if nodes is None else min(others, nodes.due_after(now))
-        table.flush()
-        if progress is not None:
-            progress(1.0)
-        return self._result()
 
-    def _report(self, now: int) -> None:
-        """Make columns of the rows, and report progress, from time to time."""
-        if len(self._table) >= self._report_at:
-            self._report_at = len(self._table) + _CHUNK
-            self._table.flush()
-            if self._progress is not None:
-                self._progress(now / self._end)
+    @property
+    def due(self) -> int:
+        """The instant at which something happens next that is not of the nodes or of another workload."""
+        failure = self._failures[0][0] if self._failures else NEVER
+        due = min(
+            self._sync_due,
+            self._load_due,
+            self._pods.due,
+            self._queue.due,
+            self._pipeline.due,
+            failure,
+            self._rollouts.due,
+        )
+        return due if self._activation is None else min(due, self._activation.due)
 
-    def _stretch(self, now: int, stretches: Stretches) -> None:
-        """Run the syncs until something else than the load changes, and continue there."""
+    def begin(self, now: int) -> None:
+        """Begin an instant that is due, before the nodes change."""
+        # The row at 0 is the state before the first sync.
+        self._changed = now in (0, self._queue.due)
+        self._synced = False
+        self._queue.advance(now)
+
+    def process(self, now: int, *, moved: bool) -> bool:
+        """Process everything that is due of the workload.
+
+        Args:
+            moved: Whether nodes have changed.
+
+        Returns:
+            Whether the workload has changed.
+        """
+        changed = self._changed or moved
+        if self._pods.due <= now:
+            self._pods.advance(now)
+            changed = True
+        if self._failures and self._failures[0][0] <= now:
+            self._fail(now)
+            changed = True
+        changed = self._roll(now) or changed
+        if self._load_due <= now:
+            self._next_load(now)
+            changed = True
+        if changed or (self._callers and self._offered() != self._rate):
+            changed = True
+            self._rebalance(now)
+        if self._pipeline.due <= now:
+            self._pipeline.advance(now)
+        changed = self._activate(now) or changed
+        if self._sync_due <= now:
+            self._synced = True
+            self._sync(now)
+        self._changed = changed
+        return changed or self._synced
+
+    def end(self, now: int, *, disturbed: bool, due: bool) -> None:
+        """End an instant.
+
+        Args:
+            disturbed: Whether nodes or other workloads have changed.
+            due: Whether the workload was processed.
+        """
+        if disturbed:
+            if self._pods.due <= now:  # pods without a start-up time that now have a node
+                self._pods.advance(now)
+            self._roll(now)
+            if not due:
+                self._queue.advance(now)
+            self._rebalance(now)
+        if disturbed or (due and (self._synced or self._changed)):
+            self._row(now, int(due and self._synced))
+
+    def stretch(self, now: int) -> None:
+        """Run the syncs until something else than the load changes, if there are only such, and continue there."""
+        stretches = self._stretches
+        if stretches is None or self._pods.unsettled:
+            return
         failure = self._failures[0][0] if self._failures else NEVER
         edit = self._edits[0][0].at if self._edits else NEVER
-        limit = min(self._end, failure, edit, self._rollouts.due)
+        limit = min(self.length, failure, edit, self._rollouts.due)
         found = stretches.run(now, limit, self._controller, self._numbers)
         if found is not None:
             self._syncs += found.syncs
@@ -170,48 +245,13 @@ class Run:
             # A step at the end itself is due there, with all else of that instant.
             self._next_load(found.end - 1)
 
-    def _process(self, now: int) -> None:
-        """Process everything that is due at an instant."""
-        pods, queue, pipeline, nodes = self._pods, self._queue, self._pipeline, self._nodes
-        # The row at 0 is the state before the first sync.
-        changed = now in (0, queue.due)
-        queue.advance(now)
-        if nodes is not None and nodes.advance(now):
-            changed = True
-        if pods.due <= now:
-            pods.advance(now)
-            changed = True
-        if self._failures and self._failures[0][0] <= now:
-            self._fail(now)
-            changed = True
-        changed = self._roll(now) or changed
-        if self._load_due <= now:
-            self._next_load(now)
-            changed = True
-        if changed:
-            self._rebalance(now)
-        if pipeline.due <= now:
-            pipeline.advance(now)
-        changed = self._activate(now) or changed
-        synced = self._sync_due <= now
-        if synced:
-            self._sync(now)
-        if nodes is not None and nodes.sync(now):
-            changed = True
-            self._rebalance(now)
-        if synced or changed:
-            self._row(now, int(synced))
-
-    def _process_nodes(self, now: int) -> None:
-        """Process what is due of nodes only; where that changes nothing, it leaves no trace in sums of floats."""
-        nodes = self._nodes
-        if nodes is not None and (nodes.advance(now) | nodes.sync(now)):
-            if self._pods.due <= now:  # pods without a start-up time that now have a node
-                self._pods.advance(now)
-            self._roll(now)
-            self._queue.advance(now)
-            self._rebalance(now)
-            self._row(now, 0)
+    def report(self, now: int) -> None:
+        """Make columns of the rows, and report progress, from time to time."""
+        if len(self._table) >= self._report_at:
+            self._report_at = len(self._table) + _CHUNK
+            self._table.flush()
+            if self._progress is not None:
+                self._progress(now / self.length)
 
     def _activate(self, now: int) -> bool:
         """Let the activator look at its triggers, if that is due; return whether it has scaled the workload."""
@@ -233,7 +273,7 @@ class Run:
 
     def _scale(self, now: int) -> None:
         """Create or delete pods, if `spec.replicas` has changed."""
-        replicas = self._controller.replicas
+        replicas = self._pods.replicas = self._controller.replicas
         if self._rollouts.is_active:
             if self._rollouts.scale(replicas, now):
                 self._rebalance(now)
@@ -292,13 +332,30 @@ class Run:
         self._step = step
         self._load_due = begins[step + 1]
         # No load is 0.0, also where a trace has -0.0.
-        rate = self._steps.rates[step] or 0.0
+        self._step_rate = self._steps.rates[step] or 0.0
+        self._set_rate(self._offered())
+
+    def _offered(self) -> float:
+        """Return the offered load: that of its own, and what the callers serve now."""
+        rate = self._step_rate
+        for caller, factor in self._callers:
+            rate += factor * caller.served
+        return rate
+
+    def _set_rate(self, rate: float) -> None:
         if rate != self._rate:
             self._rate = rate
             self._demand = demand_of(rate, self._per_pod)
 
+    @property
+    def served(self) -> float:
+        """The load that is served now."""
+        return self._queue.served
+
     def _rebalance(self, now: int) -> None:
         """Compute what is served and used from now on."""
+        if self._callers:
+            self._set_rate(self._offered())
         self._queue.change(now, rate=self._rate, capacity=self._pods.capacity)
         self._pipeline.observe(now, self._rate)
         if self._stretches is not None:
@@ -322,14 +379,18 @@ class Run:
             *self._numbers,
             synced,
         )
-        self._rows.append(row if self._nodes is None else (*row, *self._nodes.numbers()))
+        self._rows.append(row if self._nodes is None else (*row, *self._nodes.numbers(pods)))
 
-    def _result(self) -> SimulationResult:
+    def result(self) -> SimulationResult:
+        """Return the result, at the end."""
+        self._table.flush()
+        if self._progress is not None:
+            self._progress(1.0)
         scenario, autoscaler, controller = self._scenario, self._autoscaler, self._controller
         return SimulationResult(
             name=scenario.name,
             start=scenario.start,
-            duration=self._end / SECOND,
+            duration=self.length / SECOND,
             columns=self._columns,
             actions=tuple(controller.actions),
             workload_actions=tuple(self._workload_actions),
@@ -340,24 +401,15 @@ class Run:
             bounds=(autoscaler.minimum, autoscaler.maximum),
             warnings=(
                 *doubts(scenario, autoscaler),
-                *zero_warnings(self._columns, self._end / SECOND, self._activation),
+                *zero_warnings(self._columns, self.length / SECOND, self._activation),
             ),
         )
 
 
-def _pods_and_nodes(
-    scenario: Scenario, replicas: int, name: str, container: str, *, clock: Clock, full: bool
-) -> "tuple[Pods, NodeCluster | None]":
-    """Return the pods at the start, and the nodes that they are on; their algorithm is only loaded where it is used."""
-    workload, seed = scenario.workload, scenario.seed
-    if not scenario.node_groups:
-        return Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed), None
-    from ocf.simulation.engine.nodes import NodeCluster, NodeFleet
-
-    fleet = NodeFleet.of(scenario, clock=clock, replicas=replicas)
-    pods = Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed, scheduler=fleet.scheduler)
-    period = microseconds(scenario.nodes.sync_period)
-    return pods, NodeCluster(fleet, pods, clock=clock, period=period, full=full)
+def first_replicas(scenario: Scenario, autoscaler: Autoscaler) -> int:
+    """Return `spec.replicas` at the start."""
+    replicas = scenario.workload.replicas
+    return autoscaler.minimum if replicas is None else replicas
 
 
 def _queue_of(workload: Workload, pods: Pods) -> FluidQueue:

@@ -34,6 +34,7 @@ class SimulatedPod:
         ready: The instant at which it becomes ready; `NEVER` while it waits for a node.
         steady: The instant from which it uses what other ready pods use; `NEVER` while it waits for a node.
         created_stored: Its creation as the API server stores it, in full seconds.
+        workload: The position of its workload among those that share the nodes.
         uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
         load: Its own load while it is ready; None where all ready pods share one queue.
         revision: The number of the template that it is of; a rollout makes a new one.
@@ -58,9 +59,12 @@ class SimulatedPod:
         "steady",
         "uid",
         "warmth",
+        "workload",
     )
 
-    def __init__(self, seen: Pod, clock: Clock, *, created: int, started: int, ready: int, uid: float) -> None:
+    def __init__(
+        self, seen: Pod, clock: Clock, *, created: int, started: int, ready: int, uid: float, workload: int = 0
+    ) -> None:
         self.seen = seen
         self.created_stored = clock.stored(created)
         self.ready_stored = clock.stored(ready)
@@ -69,6 +73,7 @@ class SimulatedPod:
         self.started = self.begun = started
         self.ready = self.steady = ready
         self.uid = uid
+        self.workload = workload
         self.node: PodHost | None = None
         self.delays: tuple[int, int, int] = (0, 0, 0)
         self.deleted = False

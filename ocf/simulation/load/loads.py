@@ -10,6 +10,7 @@ from ocf.simulation.load.files import CsvLoad, JsonLoad, PrometheusLoad, Recordi
 from ocf.simulation.load.generators import RampLoad, SineLoad, SpikeLoad, SteadyLoad, StepsLoad
 from ocf.simulation.load.noise import NoiseLoad
 from ocf.simulation.load.patterns import DailyLoad, WeeklyLoad
+from ocf.simulation.load.served import ServedLoad
 
 __all__ = ["AnyLoad", "Loads"]
 
@@ -21,6 +22,7 @@ AnyLoad = Annotated[
     | PrometheusLoad
     | RampLoad
     | RecordingLoad
+    | ServedLoad
     | SineLoad
     | SpikeLoad
     | SteadyLoad

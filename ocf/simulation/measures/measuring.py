@@ -74,14 +74,16 @@ def measure(
 
 
 def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationResult:
-    """Return a run with all of its measures.
+    """Return a run with all of its measures, and those of its neighbors.
 
     Args:
         result: The run.
         scenario: The scenario that was run.
     """
     found = measure(result, workload=scenario.workload, objectives=scenario.objectives)
-    return replace(result, measures=found)
+    # Without measures of its own: it is a scenario of one workload.
+    others = zip(result.neighbors, scenario.services()[1:], strict=True) if result.neighbors else ()
+    return replace(result, measures=found, neighbors=tuple(with_measures(*each) for each in others))
 
 
 def run_latencies(result: SimulationResult, workload: Workload) -> Latencies | None:

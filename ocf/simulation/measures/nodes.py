@@ -7,12 +7,12 @@ from math import fsum
 from operator import mul
 from typing import Final
 
-from ocf.simulation.result import Columns, GroupColumns, ScalingAction, SimulationResult
+from ocf.simulation.result import BOOT_FAILED, INTERRUPTED, Columns, GroupColumns, ScalingAction, SimulationResult
 
 __all__ = ["GroupTotals", "group_totals", "nodes"]
 
 _HOUR: Final = 3600
-_INTERRUPTED: Final = "interrupted"
+_NO_DRAIN: Final = frozenset({BOOT_FAILED, INTERRUPTED})
 _ORDERS: Final = frozenset({"scale_up", "replacement"})
 
 
@@ -110,11 +110,11 @@ def _added(actions: Sequence[ScalingAction]) -> int:
 
 
 def _removed(actions: Sequence[ScalingAction]) -> int:
-    return sum(max(0, each.before - each.after) for each in actions if each.rule != _INTERRUPTED)
+    return sum(max(0, each.before - each.after) for each in actions if each.rule not in _NO_DRAIN)
 
 
 def _interruptions(actions: Sequence[ScalingAction]) -> int:
-    return sum(each.rule == _INTERRUPTED for each in actions)
+    return sum(each.rule == INTERRUPTED for each in actions)
 
 
 def _numbers(*states: Sequence[int]) -> list[int]:

@@ -32,6 +32,20 @@ class Reported:
     replay: ReplayComparison | None = None
 
     @classmethod
+    def all_of(cls, result: SimulationResult, scenario: Scenario, *, name: str | None = None) -> "list[Reported]":
+        """Measure a run and those of its neighbors, and compare them with their objectives.
+
+        Args:
+            result: The run.
+            name: Name in the report; None for that of the scenario. With it, the names of neighbors begin with it.
+        """
+        first, *others = scenario.services()
+        runs = [cls.of(result, first, name=name)]
+        for found, service in zip(result.neighbors, others, strict=True):
+            runs.append(cls.of(found, service, name=None if name is None else f"{name}: {service.name}"))
+        return runs
+
+    @classmethod
     def of(
         cls,
         result: SimulationResult,

@@ -12,6 +12,7 @@ from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.objects.durations import format_duration
 from ocf.objects.model_errors import nearest
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
+from ocf.simulation.load.served import ServedLoad
 from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupSettings
 from ocf.simulation.scenario.node_values import misfit
 from ocf.simulation.scenario.prediction import PREDICTED
@@ -25,6 +26,7 @@ __all__ = [
     "doubts",
     "has_prices",
     "missing_inputs",
+    "neighbor_problems",
     "node_group_problems",
 ]
 
@@ -177,6 +179,10 @@ def _of_workload(workload: Workload) -> Iterator[ScenarioProblem]:
         if usage.starting is None and usage.starting_time is not None:
             detail = "required value: there is a `startingTime`; add what a pod uses while it starts, such as `2`"
             yield ScenarioProblem(("workload", "usage", name, "starting"), detail)
+    budget = workload.disruption_budget
+    if budget is not None and (budget.min_available is None) == (budget.max_unavailable is None):
+        detail = "must have one of minAvailable and maxUnavailable"
+        yield ScenarioProblem(("workload", "disruptionBudget"), detail)
     for position, rollout in enumerate(workload.rollouts):
         if {rollout.max_surge, rollout.max_unavailable} <= {0, "0%"}:
             detail = f"must not be {rollout.max_unavailable} as well as maxSurge: nothing would be replaced"
@@ -233,7 +239,13 @@ def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[Scenario
         *((("metrics", "outages", at, "at"), each.at) for at, each in enumerate(scenario.metrics.outages)),
         *((("workload", "failures", at, "at"), each.at) for at, each in enumerate(scenario.workload.failures)),
         *((("workload", "rollouts", at, "at"), each.at) for at, each in enumerate(scenario.workload.rollouts)),
-        *((("load", at, "at"), each.at) for at, each in enumerate(scenario.load)),
+        *((("nodes", "zoneOutages", at, "at"), each.at) for at, each in enumerate(scenario.nodes.zone_outages)),
+        *(
+            (("nodeGroups", number, "bootFailures", at, "at"), each.at)
+            for number, group in enumerate(scenario.node_groups)
+            for at, each in enumerate(group.boot_failures)
+        ),
+        *((("load", at, "at"), each.at) for at, each in enumerate(scenario.load) if not isinstance(each, ServedLoad)),
     ]
     for location, at in places:
         if at >= duration:
@@ -242,8 +254,30 @@ def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[Scenario
             yield ScenarioProblem(location, detail)
 
 
+def neighbor_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
+    """Yield what is wrong with the names of the workloads, and with the loads that they serve each other."""
+    known: list[str] = []
+    for position, service in enumerate(scenario.services()):
+        base: tuple[str | int, ...] = ("neighbors", position - 1) if position else ()
+        if service.name in known:
+            yield ScenarioProblem((*base, "name"), f"must be unique, {service.name!r} is the name of another workload")
+        served = ((at, each) for at, each in enumerate(service.load) if isinstance(each, ServedLoad))
+        for at, load in served:
+            if load.by not in known:
+                names = ", ".join(known) or "none"
+                detail = f"must be the name of the scenario or of a neighbor that comes before, got {load.by!r}"
+                yield ScenarioProblem((*base, "load", at, "by"), f"{detail}; there is {names}")
+            elif service.prediction is not None:
+                detail = "no forecast with a load of the type Served, which is not known before the run"
+                yield ScenarioProblem((*base, "prediction"), detail)
+        known.append(service.name)
+    if scenario.neighbors and scenario.duration is None:
+        yield ScenarioProblem(("duration",), "required value: with neighbors, whose loads may end at other times")
+
+
 def node_group_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
     """Yield what is wrong with the node groups, alone and with the workload."""
+    yield from _unknown_zones(scenario)
     names: set[str] = set()
     for position, group in enumerate(scenario.node_groups):
         where = ("nodeGroups", position)
@@ -256,10 +290,22 @@ def node_group_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
             if name in types[:number]:
                 detail = f"must be unique in its group, {name!r} is the name of another type"
                 yield ScenarioProblem((*where, "instanceTypes", number, "name"), detail)
-    short = [_shortage(scenario, each) for group in scenario.node_groups for each in group.instance_types]
-    if short and all(short):
-        detail = f"no instance type holds a pod of the workload: {'; '.join(dict.fromkeys(short))}"
-        yield ScenarioProblem(("nodeGroups",), f"{detail}: add a larger type, or lower `workload.requests`")
+    for position, service in enumerate(scenario.services()):
+        short = [_shortage(service, each) for group in scenario.node_groups for each in group.instance_types]
+        if short and all(short):
+            name, where = "the workload", ("nodeGroups",)
+            if position:
+                name, where = service.name, ("neighbors", position - 1, "workload", "requests")
+            detail = f"no instance type holds a pod of {name}: {'; '.join(dict.fromkeys(short))}"
+            yield ScenarioProblem(where, f"{detail}: add a larger type, or lower `workload.requests`")
+
+
+def _unknown_zones(scenario: Scenario) -> Iterator[ScenarioProblem]:
+    known = dict.fromkeys(group.zone for group in scenario.node_groups if group.zone)
+    for position, outage in enumerate(scenario.nodes.zone_outages):
+        if outage.zone not in known:
+            detail = f"no node group is in this zone; there is {', '.join(known) or 'none'}"
+            yield ScenarioProblem(("nodes", "zoneOutages", position, "zone"), f"{detail}, got {outage.zone!r}")
 
 
 def _bounds(where: tuple[str | int, ...], group: NodeGroupSettings) -> Iterator[ScenarioProblem]:

@@ -5,10 +5,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ocf.simulation.fields import Milli, Model, Period, Positive, PositivePeriod, Rate
+from ocf.simulation.fields import Fraction, Milli, Model, Period, Positive, PositivePeriod, Rate
 from ocf.simulation.scenario.workload import Delay
 
-__all__ = ["InstanceTypeSettings", "NodeGroupSettings", "NodeSettings", "ScaleDownSettings", "SpotSettings"]
+__all__ = [
+    "BootFailures",
+    "InstanceTypeSettings",
+    "NodeGroupSettings",
+    "NodeSettings",
+    "ScaleDownSettings",
+    "SpotSettings",
+    "ZoneOutage",
+]
 
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 """A number between 0 and 100."""
@@ -76,6 +84,36 @@ class SpotSettings(Model):
     notice: Period = timedelta(minutes=2)
 
 
+class BootFailures(Model):
+    """Nodes that never take pods; the controller gives them up after `bootTimeout`.
+
+    Args:
+        at: Time since the start; nodes that are ordered from then on are concerned.
+        duration: How long it lasts; None: until the end of the simulation.
+        share: Share of the nodes that fail, at random.
+    """
+
+    at: Period = timedelta()
+    duration: PositivePeriod | None = None
+    share: Annotated[Fraction, Field(gt=0)] = 1.0
+
+
+class ZoneOutage(Model):
+    """A zone in which the provider has no machines.
+
+    Args:
+        zone: The zone.
+        at: Time since the start.
+        duration: How long new nodes are refused; None: until the end of the simulation.
+        nodes_lost: Whether the nodes of the zone vanish with their pods, in place of running on.
+    """
+
+    zone: Annotated[str, Field(min_length=1)]
+    at: Period
+    duration: PositivePeriod | None = None
+    nodes_lost: bool = True
+
+
 def _not_empty(types: tuple[InstanceTypeSettings, ...]) -> tuple[InstanceTypeSettings, ...]:
     # A bound of the length would be reported a second time for each invalid item.
     if not types:
@@ -97,7 +135,10 @@ class NodeGroupSettings(Model):
         batch_size: Most nodes that are ordered at a time; 0 for no limit.
         scale_up_cooldown: How long after an order nothing is ordered.
         scale_down: When nodes are removed, and how.
+        zone: The zone of its nodes; None: they are in none.
         boot: From the order of a node until it takes pods.
+        boot_failures: When nodes do not boot.
+        boot_timeout: Time after which a node that does not boot is given up, and its type left alone for a while.
         termination: From the deletion of a node, after its drain, until it is gone.
         spot: Interruptions by the provider; None: there are none.
     """
@@ -114,6 +155,9 @@ class NodeGroupSettings(Model):
     batch_size: Annotated[int, Field(ge=0)] = 0
     scale_up_cooldown: Period = timedelta()
     scale_down: ScaleDownSettings = ScaleDownSettings()
+    zone: Annotated[str, Field(min_length=1)] | None = None
+    boot_failures: tuple[BootFailures, ...] = ()
+    boot_timeout: PositivePeriod = timedelta(minutes=15)
     boot: Delay = Delay(mean=timedelta(seconds=90))
     termination: Delay = Delay(mean=timedelta(seconds=30))
     spot: SpotSettings | None = None
@@ -126,7 +170,9 @@ class NodeSettings(Model):
         sync_period: Time between two decisions about node groups, and between two steps of a drain.
         scoring: Which node with room takes a pod: the one with the smallest or with the largest share of requests, as
             the scoring strategies of the scheduler.
+        zone_outages: When zones have no machines.
     """
 
     sync_period: PositivePeriod = timedelta(seconds=10)
     scoring: Literal["LeastAllocated", "MostAllocated"] = "LeastAllocated"
+    zone_outages: tuple[ZoneOutage, ...] = ()

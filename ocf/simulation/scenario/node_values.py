@@ -6,7 +6,6 @@ from typing import Final
 from ocf.errors import FieldProblem, ManifestError
 from ocf.nodegroups import Catalog, ClusterSnapshot, InstanceType, Node, NodeGroup, Offering, Resources, fits
 from ocf.nodegroups.model import ScaleDownPolicy, TypeChoice
-from ocf.nodegroups.packing import fill, prepare
 from ocf.nodegroups.predicates import Misfit
 from ocf.nodegroups.snapshot import PodShape, SnapshotPod
 from ocf.nodegroups.snapshot.fields import Fields
@@ -19,27 +18,32 @@ __all__ = [
     "GROUP_LABEL",
     "catalog_of",
     "group_of",
+    "has_room",
     "misfit",
     "pod_shape",
-    "pods_per_node",
     "scheduled_requests",
     "type_name",
 ]
 
 GROUP_LABEL: Final = "node-group"
 """The label by which nodes belong to a group."""
+_WORKLOAD_LABEL: Final = "workload"
 _NANO_PER_MILLI: Final = 10**6
 
 
-def pod_shape(workload: Workload) -> PodShape:
+def pod_shape(workload: Workload, position: int = 0) -> PodShape:
     """Return what the scheduler reads of a pod of the workload.
+
+    Args:
+        position: The position of the workload, which is in a label if a disruption budget selects the pods.
 
     Example:
         >>> pod_shape(Workload(capacity=1, requests={"cpu": "250m", "memory": "1Mi"})).requests
         Resources(cpu=250, memory=1048576, storage=0, pods=1, scalars=())
     """
     amounts = {name: milli * _NANO_PER_MILLI for name, milli in workload.requests.items()}
-    return PodShape(requests=to_resources(amounts, pods=1))
+    labels = () if workload.disruption_budget is None else ((_WORKLOAD_LABEL, str(position)),)
+    return PodShape(requests=to_resources(amounts, pods=1), labels=labels)
 
 
 def scheduled_requests(pod_spec: Manifest) -> dict[str, str]:
@@ -72,7 +76,11 @@ def catalog_of(groups: Sequence[NodeGroupSettings], node_hour: float) -> Catalog
         InstanceType(
             type_name(group, each),
             _amounts(each),
-            offerings=(Offering("", node_hour if each.price is None else each.price, spot=group.spot is not None),),
+            offerings=(
+                Offering(
+                    group.zone or "", node_hour if each.price is None else each.price, spot=group.spot is not None
+                ),
+            ),
         )
         for group in groups
         for each in group.instance_types
@@ -87,6 +95,7 @@ def group_of(settings: NodeGroupSettings) -> NodeGroup:
         min_nodes=settings.min_nodes,
         max_nodes=settings.max_nodes,
         instance_types=tuple(type_name(settings, each) for each in settings.instance_types),
+        zones=(settings.zone,) if settings.zone else (),
         member_labels={GROUP_LABEL: settings.name},
         choice=TypeChoice(settings.choice),
         batch_size=settings.batch_size,
@@ -120,15 +129,28 @@ def misfit(workload: Workload, instance_type: InstanceTypeSettings) -> Misfit | 
     return fits(pod, node.name, ClusterSnapshot.from_values(nodes=[node], pods=[pod]))
 
 
-def pods_per_node(shape: PodShape, allocatable: Resources) -> int:
-    """Return how many pods of a shape an empty node takes.
+def has_room(shapes: Sequence[PodShape], counts: Sequence[int], allocatable: Resources, *, more: int) -> bool:
+    """Return whether a node holds pods, of which one of a shape came last.
+
+    A resource that this pod does not request does not keep it away, as with the plugin NodeResourcesFit.
+
+    Args:
+        shapes: The shapes of the pods.
+        counts: How many pods there are of each shape, with the last one.
+        more: The position of the shape of the last one.
 
     Example:
-        >>> pods_per_node(PodShape(requests=Resources(cpu=300, pods=1)), Resources(cpu=1000, memory=2**30, pods=110))
-        3
+        >>> shape = PodShape(requests=Resources(cpu=300, pods=1))
+        >>> [has_room([shape], [count], Resources(cpu=1000, memory=2**30, pods=110), more=0) for count in (3, 4)]
+        [True, False]
     """
-    state = prepare(ClusterSnapshot.from_values(nodes=[Node(name="empty", allocatable=allocatable)]))
-    return sum(number for _, number in fill(state, state.view(shape), allocatable.pods))
+    have = {**allocatable._asdict(), **dict(allocatable.scalars)}
+    amounts = [{**each.requests._asdict(), **dict(each.requests.scalars)} for each in shapes]
+    return all(
+        sum(count * each.get(name, 0) for count, each in zip(counts, amounts, strict=True)) <= have.get(name, 0)
+        for name, amount in amounts[more].items()
+        if name != "scalars" and amount
+    )
 
 
 def _allocatable(instance_type: InstanceTypeSettings) -> Resources:

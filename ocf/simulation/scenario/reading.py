@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -21,14 +21,24 @@ from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording.format import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
-from ocf.simulation.scenario.checks import ScenarioProblem, activator_problems, contradictions, missing_inputs
+from ocf.simulation.scenario.checks import (
+    ScenarioProblem,
+    activator_problems,
+    contradictions,
+    missing_inputs,
+    neighbor_problems,
+)
 from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scaled_objects import SCALED_OBJECT_KIND
-from ocf.simulation.scenario.scenario import HpaEdit, Scenario
+from ocf.simulation.scenario.scenario import HpaEdit, Neighbor, Scenario
 
 __all__ = ["parse_scenario", "read_scenario", "scenario_problems"]
 
 _UNNAMED: Final = "scenario"
+_OWN: Final = frozenset(info.alias or name for name, info in Neighbor.model_fields.items())
+"""The fields of a neighbor; the others of a scenario are checked once."""
+Location = tuple[str | int, ...]
+"""A location in the models of a scenario."""
 
 
 def read_scenario(path: str | Path) -> Scenario:
@@ -109,48 +119,69 @@ class _Reader:
         except ValidationError as error:
             found = model_problems(error.errors(), self._manifest, Scenario)
             raise InputError(map(self._placed, found)) from None
-        problems: list[InputProblem] = [self._placed(each) for each in self._missing_files(scenario)]
+        problems: list[InputProblem] = []
         try:
             gates = _gates(scenario)
         except ConfigError as error:
             problems.append(self._placed(FieldProblem("controller.kubernetes", str(error))))
             # All other problems are found with the default.
             gates = FeatureGates()
-        hpa, found_in_hpa = self._hpa(scenario, gates)
-        problems += found_in_hpa
-        if not found_in_hpa:
-            autoscaler = Autoscaler.of(hpa)
-            for location, detail in scenario_problems(scenario, autoscaler):
-                path = format_path(written_path(location, self._manifest))
-                problems.append(self._placed(FieldProblem(path, detail)))
-        edits, found_in_edits = ((), []) if found_in_hpa else self._edits(scenario, hpa, gates)
-        problems += found_in_edits
+        problems += [self._at((), *each) for each in neighbor_problems(scenario)]
+        checked: list[dict[str, Any]] = []
+        for position, service in enumerate(scenario.services()):
+            found, more = self._checked(service, ("neighbors", position - 1) if position else (), gates)
+            problems += more
+            checked.append(found)
         if problems:
             raise InputError(sorted(problems, key=lambda each: (each.file != self._file, each.line or 0)))
-        return scenario.model_copy(update={"hpa": hpa, "hpa_edits": edits})
+        first, *others = checked
+        neighbors = tuple(each.model_copy(update=found) for each, found in zip(scenario.neighbors, others, strict=True))
+        return scenario.model_copy(update={**first, "neighbors": neighbors})
 
-    def _edits(
-        self, scenario: Scenario, hpa: Manifest, gates: FeatureGates
-    ) -> tuple[tuple[HpaEdit, ...], list[InputProblem]]:
-        """Return the edits with the defaults of the API server, and their problems."""
-        written = hpa if isinstance(scenario.hpa, str) else scenario.hpa
-        edits, found = _checked_edits(scenario, written, Autoscaler.of(hpa), gates)
-        return edits, [self._placed(each) for each in found]
+    def _checked(
+        self, service: Scenario, base: Location, gates: FeatureGates
+    ) -> tuple[dict[str, Any], list[InputProblem]]:
+        """Return the HPA of a workload and its edits with the defaults of the API server, and all problems.
 
-    def _hpa(self, scenario: Scenario, gates: FeatureGates) -> tuple[Manifest, list[InputProblem]]:
-        if isinstance(scenario.hpa, str):
+        Args:
+            base: The location of its fields.
+        """
+        problems = [self._at(base, location, detail) for location, detail in self._missing_files(service)]
+        hpa, found_in_hpa = self._hpa(service, base, gates)
+        problems += found_in_hpa
+        if found_in_hpa:
+            return {}, problems
+        autoscaler = Autoscaler.of(hpa)
+        of_service = (each for each in scenario_problems(service, autoscaler) if not base or each.location[0] in _OWN)
+        problems += [self._at(base, *each) for each in of_service]
+        # The HPA is taken as it is written, so that edits are of the same version of the API.
+        written = hpa if isinstance(service.hpa, str) else service.hpa
+        edits, found = _checked_edits(service, written, autoscaler, gates)
+        problems += [self._placed(FieldProblem(self._path(base, each.path), each.detail)) for each in found]
+        return {"hpa": hpa, "hpa_edits": edits}, problems
+
+    def _hpa(self, service: Scenario, base: Location, gates: FeatureGates) -> tuple[Manifest, list[InputProblem]]:
+        if isinstance(service.hpa, str):
             try:
-                return hpa_of_file(self._directory / scenario.hpa, gates), []
+                return hpa_of_file(self._directory / service.hpa, gates), []
             except InputError as error:
                 return {}, list(error.problems)
-        hpa, found = checked_hpa(scenario.hpa, gates)
-        return hpa, [self._placed(FieldProblem(f"hpa.{each.path}", each.detail)) for each in found]
+        hpa, found = checked_hpa(service.hpa, gates)
+        return hpa, [self._placed(FieldProblem(self._path(base, f"hpa.{each.path}"), each.detail)) for each in found]
 
-    def _missing_files(self, scenario: Scenario) -> Iterator[FieldProblem]:
-        for position, load in enumerate(scenario.load):
+    def _missing_files(self, service: Scenario) -> Iterator[ScenarioProblem]:
+        for position, load in enumerate(service.load):
             if isinstance(load, FileLoad) and _is_missing(self._directory / load.path):
-                path = written_path(("load", position, "path"), self._manifest)
-                yield FieldProblem(format_path(path), f"there is no file {self._directory / load.path}")
+                yield ScenarioProblem(("load", position, "path"), f"there is no file {self._directory / load.path}")
+
+    def _path(self, base: Location, path: str) -> str:
+        """Return the path in the file of one within a workload."""
+        return f"{format_path(base)}.{path}" if base else path
+
+    def _at(self, base: Location, location: Location, detail: str) -> InputProblem:
+        """Return a problem at a location within a workload."""
+        path = written_path((*base, *location), self._manifest)
+        return self._placed(FieldProblem(format_path(path), detail))
 
     def _placed(self, problem: FieldProblem) -> InputProblem:
         root = YamlNode.root(self._text)
@@ -186,7 +217,6 @@ def _checked_edits(
     scenario: Scenario, hpa: Manifest, autoscaler: Autoscaler, gates: FeatureGates
 ) -> tuple[tuple[HpaEdit, ...], list[FieldProblem]]:
     """Return the edits of a scenario, as autoscaling/v2 with the defaults of the API server, and their problems."""
-    # The HPA is taken as it is written, so that edits are of the same version of the API.
     edits: list[HpaEdit] = []
     problems: list[FieldProblem] = []
     before: timedelta | None = None

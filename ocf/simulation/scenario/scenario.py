@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
+from zlib import crc32
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
@@ -15,7 +16,7 @@ from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.prediction import Prediction
 from ocf.simulation.scenario.workload import Workload
 
-__all__ = ["HpaEdit", "Scenario"]
+__all__ = ["HpaEdit", "Neighbor", "Scenario"]
 
 
 def _manifest_or_path(value: Any) -> Any:
@@ -46,6 +47,32 @@ class HpaEdit(Model):
     recreated: bool = False
 
 
+class Neighbor(Model):
+    """Another workload with an HPA of its own: it shares the nodes, or is called by others.
+
+    Metrics pipeline, controller and nodes are those of the scenario. The fields mean what they mean in a scenario.
+
+    Args:
+        name: Its name; unique among the neighbors and the scenario.
+        hpa: Its HPA.
+        hpa_edits: Edits of its HPA.
+        workload: Its pods.
+        load: Its load; the type `Served` is what another workload serves.
+        activator: What scales it from and to zero.
+        prediction: A forecast of its load.
+        objectives: What a good run of it is.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    hpa: AutoscalerSource
+    hpa_edits: tuple[HpaEdit, ...] = ()
+    workload: Workload
+    load: Loads
+    activator: Activator | None = None
+    prediction: Prediction | None = None
+    objectives: Objectives = Objectives()
+
+
 class Scenario(Model):
     """A scenario: everything that decides the result of a simulation.
 
@@ -64,6 +91,7 @@ class Scenario(Model):
         prediction: A forecast of the load as one more metric of the HPA; None: none.
         node_groups: Groups of nodes, on which the requests of the pods place them; empty: a pod never waits for a node.
         nodes: Settings of the scheduler and of the controller of node groups.
+        neighbors: Other workloads, each with an HPA and a load of its own, on the same nodes.
         objectives: What a good run is.
         duration: How long the simulation runs; None: as long as the load, which has an end then.
         start: The instant at which it starts.
@@ -85,7 +113,23 @@ class Scenario(Model):
     prediction: Prediction | None = None
     node_groups: tuple[NodeGroupSettings, ...] = ()
     nodes: NodeSettings = NodeSettings()
+    neighbors: tuple[Neighbor, ...] = ()
     objectives: Objectives = Objectives()
     duration: PositivePeriod | None = None
     start: Instant = datetime(2026, 1, 1, tzinfo=UTC)
     seed: int = 0
+
+    def services(self) -> "tuple[Scenario, ...]":
+        """Return a scenario for each workload: this one, and one for each neighbor with the rest of this one."""
+        # Each has random numbers of its own, which do not depend on its place.
+        others = (
+            self.model_copy(
+                update={
+                    **{name: getattr(each, name) for name in type(each).model_fields},
+                    "neighbors": (),
+                    "seed": self.seed + crc32(each.name.encode()),
+                }
+            )
+            for each in self.neighbors
+        )
+        return self, *others

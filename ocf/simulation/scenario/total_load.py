@@ -9,6 +9,7 @@ from ocf.simulation.load.files import FileLoad
 from ocf.simulation.load.generators import GeneratedLoad
 from ocf.simulation.load.noise import NoiseLoad
 from ocf.simulation.load.series import LoadSeries, total
+from ocf.simulation.load.served import ServedLoad
 from ocf.simulation.load.trace import read_trace
 from ocf.simulation.scenario.scenario import Scenario
 
@@ -18,7 +19,8 @@ __all__ = ["load_series"]
 def load_series(scenario: Scenario, directory: str | Path = ".") -> LoadSeries:
     """Return the load of a scenario, from its start to its end.
 
-    Loads are added up. Before it begins and after it ends, a load is 0.
+    Loads are added up. Before it begins and after it ends, a load is 0. What other workloads serve is not part of it:
+    that is known when they run.
 
     Args:
         scenario: The scenario.
@@ -51,6 +53,8 @@ def load_series(scenario: Scenario, directory: str | Path = ".") -> LoadSeries:
             length = end - at if load.duration is None else min(end - at, load.duration.total_seconds())
             if length > 0:
                 parts[index] = at, load.series(length, scenario.start + load.at)
+    if not parts:
+        parts[0] = 0.0, LoadSeries.of([(0.0, 0.0)])
     # In the order of the file: the sum of floats depends on it.
     added = total([parts[index] for index in sorted(parts)], end)
     for index, load in enumerate(scenario.load):
@@ -62,7 +66,7 @@ def load_series(scenario: Scenario, directory: str | Path = ".") -> LoadSeries:
 def _end(scenario: Scenario, ends: Sequence[float]) -> float:
     if scenario.duration is not None:
         return scenario.duration.total_seconds()
-    generated = (load for load in scenario.load if not isinstance(load, FileLoad))
+    generated = (load for load in scenario.load if not isinstance(load, FileLoad | ServedLoad))
     known = [*ends, *((load.at + load.duration).total_seconds() for load in generated if load.duration is not None)]
     if not known:
         raise ConfigError("duration: required value: no load of the scenario ends, write for example `duration: 1h`")

@@ -10,10 +10,12 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from ocf.simulation.fields import Milli, Model, Period, Positive, PositivePeriod, Rate
 from ocf.simulation.scenario.schedule import Schedule
 
-__all__ = ["Delay", "PodFailure", "Queue", "Rollout", "Signal", "SignalSource", "Usage", "Workload"]
+__all__ = ["Delay", "DisruptionBudget", "PodFailure", "Queue", "Rollout", "Signal", "SignalSource", "Usage", "Workload"]
 
 
 _MOST_PODS: Final = 1_000_000
+_HIGHEST_PRIORITY: Final = 1_000_000_000
+"""The highest `value` of a PriorityClass that is not one of the system."""
 _PERCENT: Final = re.compile("[0-9]{1,4}%")
 
 
@@ -147,6 +149,33 @@ class Rollout(Model):
     image_pull: Delay | None = None
 
 
+class DisruptionBudget(Model):
+    """A PodDisruptionBudget of the pods; one of the two fields.
+
+    Args:
+        min_available: Pods that stay ready, or a percentage of `spec.replicas`, rounded up.
+        max_unavailable: Pods of `spec.replicas` that need not be ready; a percentage is rounded up.
+    """
+
+    min_available: PodShare | None = None
+    max_unavailable: PodShare | None = None
+
+    def least_ready(self, replicas: int) -> int:
+        """Return how many pods have to stay ready.
+
+        Example:
+            >>> DisruptionBudget(max_unavailable="25%").least_ready(10)
+            7
+        """
+        if self.min_available is not None:
+            return _share_of(self.min_available, replicas)
+        return max(0, replicas - _share_of(self.max_unavailable or 0, replicas))
+
+
+def _share_of(share: int | str, replicas: int) -> int:
+    return share if isinstance(share, int) else -(-int(share.removesuffix("%")) * replicas // 100)
+
+
 class Workload(Model):
     """The workload that is scaled.
 
@@ -165,6 +194,9 @@ class Workload(Model):
         connections: The connections over which the load arrives, in equal parts; None: each load unit goes to any ready
             pod.
         service_time: Time that one load unit takes on an idle pod, for the latency; None: `1 / capacity`.
+        priority: The priority of its pods, as `value` of a PriorityClass: those that wait for a node come first, and
+            evict pods of a lower one.
+        disruption_budget: How many pods may be evicted at once when nodes are drained; None: any number.
         failures: Pods that fail.
         rollouts: Rollouts, each of which replaces all pods.
     """
@@ -182,5 +214,7 @@ class Workload(Model):
     queue: Queue = Queue()
     connections: Connections | None = None
     service_time: Period | None = None
+    priority: Annotated[int, Field(ge=-_HIGHEST_PRIORITY, le=_HIGHEST_PRIORITY)] = 0
+    disruption_budget: DisruptionBudget | None = None
     failures: tuple[PodFailure, ...] = ()
     rollouts: tuple[Rollout, ...] = ()

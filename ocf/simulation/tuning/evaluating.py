@@ -180,7 +180,8 @@ def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation
         end = trace.duration
         cut = _cut(trace, task.searched)
         until = timedelta(seconds=end if task.held_out else cut)
-        run = simulate(scenario.model_copy(update={"duration": until}), trace.load, shared=shared)
+        shorter = scenario.model_copy(update={"duration": until})
+        run = simulate(shorter, trace.load, neighbors=trace.neighbors, shared=shared)
         searched.append(_measures(run, scenario, task, (0.0, cut), end))
         if task.held_out and cut < end:
             held_out.append(_measures(run, scenario, task, (cut, end), end))

@@ -43,11 +43,13 @@ class LoadTrace:
         name: Name in reports.
         scenario: The scenario, as `read_scenario` returns it.
         load: Its load, as `load_series` returns it.
+        neighbors: The load of each neighbor of the scenario, in their order. Measures are those of the scenario alone.
     """
 
     name: str
     scenario: Scenario
     load: LoadSeries
+    neighbors: tuple[LoadSeries, ...] = ()
 
     @property
     def hpa(self) -> Manifest:

@@ -5,8 +5,9 @@ from typing import Any
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import Scenario
 from ocf.simulation.engine.edits import edits_of
-from ocf.simulation.engine.run import Run
+from ocf.simulation.engine.run import Place, Run
 from ocf.simulation.engine.stretches import Shared
+from ocf.simulation.engine.together import nodes_of, run_together
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import SimulationResult
 
@@ -52,7 +53,11 @@ def run(
     """Simulate a scenario under a load of some steps."""
     assert isinstance(scenario.hpa, dict)
     edits = tuple(edits_of(scenario.hpa, scenario.hpa_edits))
-    return Run(scenario, LoadSeries.of(steps), Autoscaler.of(scenario.hpa), edits=edits, full=full, shared=shared).run()
+    autoscaler = Autoscaler.of(scenario.hpa)
+    nodes = nodes_of([scenario], [autoscaler], full=full)
+    only = Run(scenario, LoadSeries.of(steps), autoscaler, edits=edits, full=full, shared=shared, place=Place(nodes))
+    run_together([only], nodes)
+    return only.result()
 
 
 def rows_of(result: SimulationResult) -> list[dict[str, Any]]:

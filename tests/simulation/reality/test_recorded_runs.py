@@ -19,6 +19,7 @@ from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import LoadSeries, Scenario, load_series, simulate
 from ocf.simulation.engine.clock import NEVER, SECOND
 from ocf.simulation.engine.run import Run
+from ocf.simulation.engine.together import run_together
 from ocf.simulation.result import Columns
 from ocf.simulation.scenario.workload import Delay
 from tests.simulation.reality.recorded import RecordedRun, load_run
@@ -44,11 +45,12 @@ class RunAtInstants(Run):
         # Stretches have their syncs at the multiples of a period.
         self._stretches = None
 
-    def _process(self, now: int) -> None:
+    def process(self, now: int, *, moved: bool) -> bool:
         synced = self._sync_due <= now
-        super()._process(now)
+        changed = super().process(now, moved=moved)
         if synced:
             self._sync_due = next(self._instants)
+        return changed
 
 
 @cache
@@ -74,7 +76,9 @@ def at_recorded_instants(name: str) -> Columns:
     }
     scenario = scenario.model_copy(update={"workload": scenario.workload.model_copy(update=delays)})
     instants = [sync.at for sync in run.syncs]
-    return RunAtInstants(scenario, load_series(scenario), autoscaler_of(scenario), instants=instants).run().columns
+    run_at = RunAtInstants(scenario, load_series(scenario), autoscaler_of(scenario), instants=instants)
+    run_together([run_at])
+    return run_at.result().columns
 
 
 def _mean(delays: Iterable[float]) -> Delay:

@@ -16,21 +16,20 @@ from ocf.nodegroups.model import GroupStatus
 from ocf.nodegroups.packing import NewNode
 from ocf.nodegroups.scale_down import CandidateOutcome
 from ocf.nodegroups.scale_down.consolidate import next_look
-from ocf.nodegroups.snapshot import Overlay, SnapshotPod
+from ocf.nodegroups.snapshot import Overlay, PodDisruptionBudget, SnapshotPod
 from ocf.objects.owner_references import ControllerReference
+from ocf.objects.selectors import LabelSelector
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.nodes.fleet import NodeFleet
-from ocf.simulation.engine.nodes.machines import SimulatedNode
-from ocf.simulation.engine.pods import Pods
+from ocf.simulation.engine.nodes.machines import NodeKind, SimulatedNode
 from ocf.simulation.engine.simulated_pods import SimulatedPod
-from ocf.simulation.result import ScalingAction
+from ocf.simulation.result import BOOT_FAILED, INTERRUPTED, ScalingAction
 
 __all__ = ["NodeController"]
 
+_REFUSED: Final = "its disruption budget allows no disruption now"
 _LONGEST_REPLACEMENT: Final = timedelta(hours=1, microseconds=1)
 """Time after which `ocf.nodegroups` gives up a replacement without a change."""
-# Pods without a controller would keep their node from being removed.
-_OWNER: Final = ControllerReference("apps/v1", "ReplicaSet", "web", "")
 
 
 class NodeController:
@@ -40,17 +39,26 @@ class NodeController:
         period: Microseconds between two syncs.
     """
 
-    def __init__(self, fleet: NodeFleet, pods: Pods, *, clock: Clock, period: int, full: bool = False) -> None:
+    def __init__(self, fleet: NodeFleet, *, clock: Clock, period: int, full: bool = False) -> None:
         self._fleet = fleet
         self._pool = fleet.pool
         self._scheduler = fleet.scheduler
-        self._pods = pods
-        self._deleting = replace(fleet.shape, deleting=True)
+        self._deleting = [replace(each, deleting=True) for each in fleet.shapes]
+        # Pods without a controller would keep their node from being removed.
+        names = [f"web-{position}" for position in range(len(fleet.shapes))]
+        self._owners = [ControllerReference("apps/v1", "ReplicaSet", name, "") for name in names]
         self._clock = clock
         self._period = period
         self._full = full
         self._statuses = {group.name: GroupStatus() for group in fleet.groups}
+        self._refused: dict[str, Mapping[str, str]] = {}
         self._drains: dict[str, Drain] = {}
+        self._budgets: tuple[PodDisruptionBudget, ...] = ()
+        self._selectors = {
+            position: LabelSelector.of({"matchLabels": dict(each.labels)})
+            for position, each in enumerate(fleet.shapes)
+            if each.labels
+        }
         self._wake = 0
         self.actions: list[ScalingAction] = []
         self.decisions = 0
@@ -58,7 +66,7 @@ class NodeController:
     def due_after(self, now: int) -> int:
         """Return the instant of the next sync that may do something."""
         following = now - now % self._period + self._period
-        if self._full or self._drains or self._scheduler.changed or self._wake <= following:
+        if self._full or self._drains or self._selectors or self._scheduler.changed or self._wake <= following:
             return following
         # The first sync that is not before the time limit.
         return min(NEVER, -(-self._wake // self._period) * self._period)
@@ -68,10 +76,11 @@ class NodeController:
         if now % self._period:
             return False
         before = len(self.actions)
+        evicted = bool(self._selectors) and self._look_at_budgets(now)
         stepped = [self._step(name, now) for name in list(self._drains)]
         if self._full or self._scheduler.changed or self._wake <= now:
             self._decide(now)
-        return any(stepped) or len(self.actions) > before
+        return evicted or any(stepped) or len(self.actions) > before
 
     def _decide(self, now: int) -> None:
         # Before it is carried out: what that changes is a reason to decide again.
@@ -96,20 +105,71 @@ class NodeController:
             if seen:
                 on_node[name] = tuple(seen.values())
                 pods.update(seen)
-        for waiting in self._pods.waiting.values():
-            pod = self._seen(waiting, "")
-            pods[pod.key] = pod
+        for workload, nominated in zip(self._scheduler.workloads, self._scheduler.nominated, strict=True):
+            kept = [node.name for node in nominated]
+            for waiting in workload.waiting.values():
+                pod = self._seen(waiting, "")
+                pods[pod.key] = replace(pod, nominated=kept.pop()) if kept else pod
         nodes = {name: node.seen for name, node in self._pool.nodes.items()}
-        return ClusterSnapshot(nodes=Overlay(nodes), pods=Overlay(pods), on_node=Overlay(on_node))
+        return ClusterSnapshot(
+            nodes=Overlay(nodes), pods=Overlay(pods), on_node=Overlay(on_node), budgets=self._budgets
+        )
 
-    def note_interruption(self, node: SimulatedNode, now: int) -> None:
+    def _look_at_budgets(self, now: int) -> bool:
+        """Read what the disruption budgets allow, and evict pods that they kept on interrupted nodes.
+
+        Returns:
+            Whether pods were evicted.
+        """
+        evicted = False
+        for node in self._pool.nodes.values():
+            pods = [pod for pod in node.pods.values() if not pod.deleted]
+            if node.interrupted and pods:
+                evicted = len(self._scheduler.evict(pods, now)) < len(pods) or evicted
+        found = [(position, self._scheduler.workloads[position]) for position in self._selectors]
+        budgets = tuple(
+            PodDisruptionBudget(
+                name=f"web-{position}",
+                selector=self._selectors[position],
+                disruptions_allowed=pods.disruptions_allowed() or 0,
+                counts_unready=not pods.is_healthy,
+            )
+            for position, pods in found
+        )
+        if budgets != self._budgets:
+            self._budgets = budgets
+            self._scheduler.changed = True
+        return evicted
+
+    def note_interruption(self, node: SimulatedNode, now: int, reason: str) -> None:
         """Note that the provider takes a node away, which ends its drain."""
-        is_drained = self._drains.pop(node.name, None) is not None
+        is_drained = self._end_drain(node.name)
         group = node.kind.template.group
         after = self._staying(group)
-        reason = f"the provider takes node {node.name} away"
-        # A node in a drain does not count as staying any more.
-        self._act(group, after + (not is_drained), after, now, rule="interrupted", reason=reason)
+        # A node in a drain, or that shuts down, does not count as staying any more.
+        stayed = not (is_drained or node.leaving)
+        self._act(group, after + stayed, after, now, rule=INTERRUPTED, reason=reason)
+
+    def note_boot(self, node: SimulatedNode) -> None:
+        """Note that a node has booted: its instance type can be had."""
+        template = node.kind.template
+        status = self._statuses[template.group]
+        self._statuses[template.group] = status.accepted(template.instance_type, template.zone)
+
+    def note_failure(self, node: SimulatedNode, now: int, reason: str) -> None:
+        """Note that a node was given up before it took pods."""
+        after = self._staying(node.kind.template.group)
+        self._act(node.kind.template.group, after + 1, after, now, rule=BOOT_FAILED, reason=reason)
+        self._refuse(node.kind, now)
+
+    def _refuse(self, kind: NodeKind, now: int) -> None:
+        """Leave an instance type alone for a while; nodes that fail at the same time count once."""
+        template, at = kind.template, self._clock.at(now)
+        status = self._statuses[template.group]
+        kept = [each.at for each in status.refusals if each[:2] == (template.instance_type, template.zone)]
+        if at not in kept:
+            self._statuses[template.group] = status.refused(template.instance_type, template.zone, at)
+        self._scheduler.changed = True
 
     def _current_statuses(self) -> dict[str, GroupStatus]:
         leaving: dict[str, set[str]] = {name: set() for name in self._statuses}
@@ -126,6 +186,7 @@ class NodeController:
             found.update(at + policy.duration for at in status.low_since.values())
             if status.last_scale is not None:
                 found |= {status.last_scale + policy.effective_cooldown, status.last_scale + _LONGEST_REPLACEMENT}
+            found.update(each.until for each in status.refusals)
             if status.last_scale_up is not None:
                 found.add(status.last_scale_up + group.scale_up_cooldown)
             if policy.consolidate:
@@ -136,7 +197,7 @@ class NodeController:
         return (each for each in found if each > now)
 
     def _carry_out(self, decision: ScalingDecision, now: int) -> None:
-        waiting = len(self._pods.waiting)
+        waiting = sum(len(each.waiting) for each in self._scheduler.workloads)
         for group in decision.scale_up.groups:
             if group.add:
                 # By these names, `ocf.nodegroups` marks the nodes that it adds for the minimum.
@@ -152,6 +213,16 @@ class NodeController:
 
     def _order(self, group: str, nodes: Sequence[NewNode], now: int, *, rule: str, reason: str) -> None:
         types: dict[str, int] = {}
+        refused = [self._fleet.kinds[new.template.key] for new in nodes]
+        refused = [kind for kind in refused if self._pool.refusal(kind, now)]
+        if refused:
+            # The request fails at once, and nothing is ordered; the next decision takes other types or groups.
+            before = self._staying(group)
+            why = f"{reason}: {self._pool.refusal(refused[0], now)}"
+            self._act(group, before, before, now, rule=BOOT_FAILED, reason=why)
+            for kind in refused:
+                self._refuse(kind, now)
+            return
         for new in nodes:
             name = new.template.instance_type.removeprefix(f"{group}/")
             types[name] = types.get(name, 0) + 1
@@ -185,41 +256,60 @@ class NodeController:
     def _step(self, name: str, now: int) -> bool:
         """Take the next step of a drain, and return whether it does something."""
         node = self._pool.nodes[name]
-        observed = ObservedNode(cordoned=node.cordoned, pods=tuple(self._seen_pods(node).values()))
+        seen = tuple(self._seen_pods(node).values())
+        observed = ObservedNode(cordoned=node.cordoned, pods=seen, refused=self._refused.get(name, {}))
         settings = DrainSettings(deadline=self._fleet.settings[node.kind.template.group].scale_down.drain_timeout)
         step = next_step(self._drains[name], observed, self._clock.at(now), settings)
         self._drains[name] = step.drain
         for action in step.actions:
             if action.kind in (ActionKind.CORDON, ActionKind.UNCORDON):
                 self._pool.cordon(node, cordoned=action.kind is ActionKind.CORDON)
-                self._pods.schedule(now)
+                self._scheduler.schedule(now)
             elif action.kind is ActionKind.EVICT:
                 keys = frozenset(action.pods)
                 evicted = [pod for pod in node.pods.values() if not pod.deleted and _key(pod) in keys]
-                self._pods.evict(evicted, now)
+                kept = self._scheduler.evict(evicted, now)
+                self._refused[name] = {_key(pod): _REFUSED for pod in kept}
+                if len(kept) == len(evicted):
+                    return False
             else:
                 self._pool.delete(node, now)
-                del self._drains[name]
+                self._end_drain(name)
         if step.drain.phase is DrainPhase.GAVE_UP:
-            del self._drains[name]
+            kept = "; a disruption budget keeps pods" if self._refused.get(name) else ""
+            self._end_drain(name)
             self._scheduler.changed = True
             after = self._staying(node.kind.template.group)
-            reason = f"node {name} stays: its drain timed out"
+            reason = f"node {name} stays: its drain timed out{kept}"
             self._act(node.kind.template.group, after - 1, after, now, rule="drain", reason=reason)
         return bool(step.actions)
+
+    def _end_drain(self, name: str) -> bool:
+        """Forget a drain; return whether there was one."""
+        self._refused.pop(name, None)
+        return self._drains.pop(name, None) is not None
 
     def _seen_pods(self, node: SimulatedNode) -> Mapping[str, SnapshotPod]:
         """Return the pods of a node by key, sorted."""
         seen = node.seen_pods
-        if seen is None:
+        # With a disruption budget it matters which pods are ready, of which nodes know nothing.
+        if seen is None or self._selectors:
             found = {_key(pod): self._seen(pod, node.name) for pod in node.pods.values()}
             seen = node.seen_pods = {key: found[key] for key in sorted(found)}
         return seen
 
     def _seen(self, pod: SimulatedPod, node: str) -> SnapshotPod:
-        shape = self._deleting if pod.deleted else self._fleet.shape
-        phase = "Running" if node else "Pending"
-        return SnapshotPod(name=pod.name, shape=shape, node_name=node, phase=phase, controller=_OWNER)
+        position = pod.workload
+        return SnapshotPod(
+            name=pod.name,
+            shape=(self._deleting if pod.deleted else self._fleet.shapes)[position],
+            node_name=node,
+            # Whether it has started only matters to a disruption budget.
+            phase=pod.seen.phase if position in self._selectors or not node else "Running",
+            ready=position not in self._selectors or pod.warmth > 0,
+            controller=self._owners[position],
+            priority=self._scheduler.workloads[position].priority,
+        )
 
 
 def _key(pod: SimulatedPod) -> str:

@@ -1,6 +1,6 @@
 """Node groups of a scenario as the simulation uses them, with their nodes at the start."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ocf.nodegroups import Catalog, ClusterSnapshot, NodeGroup, decide, select_instance_type
@@ -27,7 +27,7 @@ class NodeFleet:
         groups: The groups as `ocf.nodegroups` reads them.
         catalog: Their instance types.
         kinds: The kinds of nodes by group, type and zone.
-        shape: The shape of the pods.
+        shapes: The shapes of the pods of each workload.
         scheduler: Binds pods to nodes.
         pool: The nodes.
     """
@@ -36,18 +36,21 @@ class NodeFleet:
     groups: tuple[NodeGroup, ...]
     catalog: Catalog
     kinds: Mapping[tuple[str, str, str], NodeKind]
-    shape: PodShape
+    shapes: tuple[PodShape, ...]
     scheduler: Scheduler
     pool: NodePool
 
     @classmethod
-    def of(cls, scenario: Scenario, *, clock: Clock, replicas: int) -> "NodeFleet":
-        """Return the groups of a scenario with their nodes at the start.
+    def of(cls, scenarios: Sequence[Scenario], *, clock: Clock, replicas: Sequence[int]) -> "NodeFleet":
+        """Return the groups of scenarios that share them, with their nodes at the start.
 
         Args:
-            replicas: Number of pods at the start.
+            scenarios: The scenarios, one for each workload; the groups are those of the first one.
+            replicas: Number of pods of each workload at the start.
         """
-        shape, scheduler = pod_shape(scenario.workload), Scheduler()
+        scenario = scenarios[0]
+        shapes = tuple(pod_shape(each.workload, number) for number, each in enumerate(scenarios))
+        scheduler = Scheduler(len(scenarios))
         catalog = catalog_of(scenario.node_groups, scenario.objectives.prices.node_hour)
         groups = tuple(map(group_of, scenario.node_groups))
         most_allocated = scenario.nodes.scoring == "MostAllocated"
@@ -56,19 +59,25 @@ class NodeFleet:
             groups=groups,
             catalog=catalog,
             kinds={
-                template.key: kind_of(position, template, shape, most_allocated=most_allocated)
+                template.key: kind_of(position, template, shapes, most_allocated=most_allocated)
                 for position, group in enumerate(groups)
                 for template in _templates(group, catalog)
             },
-            shape=shape,
+            shapes=shapes,
             scheduler=scheduler,
-            pool=NodePool(scenario.node_groups, scheduler, clock=clock, seed=scenario.seed),
+            pool=NodePool(
+                scenario.node_groups,
+                scheduler,
+                outages=scenario.nodes.zone_outages,
+                clock=clock,
+                seed=scenario.seed,
+            ),
         )
         for kind in fleet._initial(clock, replicas):
             fleet.pool.start(kind)
         return fleet
 
-    def _initial(self, clock: Clock, replicas: int) -> Iterator[NodeKind]:
+    def _initial(self, clock: Clock, replicas: Sequence[int]) -> Iterator[NodeKind]:
         """Yield the kinds of the nodes at the start: as many as set, and those that the rest of the pods need."""
         given = [
             self.kinds[_templates(group, self.catalog)[0].key]
@@ -77,7 +86,11 @@ class NodeFleet:
         ]
         yield from given
         nodes = [replace(kind.template.make(f"given-{number}"), in_flight=False) for number, kind in enumerate(given)]
-        pods = [SnapshotPod(name=f"pod-{number}", shape=self.shape, phase="Pending") for number in range(replicas)]
+        pods = [
+            SnapshotPod(name=f"pod-{position}-{number}", shape=shape, phase="Pending")
+            for position, (shape, count) in enumerate(zip(self.shapes, replicas, strict=True))
+            for number in range(count)
+        ]
         # At the start all nodes are there, however many a scale-up may add at once.
         groups = [
             replace(group, batch_size=0) for group in self.groups if self.settings[group.name].initial_nodes is None

@@ -1,14 +1,15 @@
 """Simulated nodes, and the kinds that they are made of."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ocf.nodegroups import Resources
 from ocf.nodegroups.packing import NodeTemplate
 from ocf.nodegroups.snapshot import PodShape
-from ocf.simulation.scenario.node_values import pods_per_node
+from ocf.simulation.scenario.node_values import has_room
 
 if TYPE_CHECKING:
     from ocf.nodegroups import Node
@@ -35,40 +36,53 @@ class NodeState(IntEnum):
     """It takes no pods any more: it is drained, interrupted, or shuts down."""
 
 
+Score = Callable[[int, tuple[int, ...]], int | None]
+"""The score of a node for one more pod of a workload, by the position of the workload and the number of pods of each
+workload on the node; the highest score takes a pod. None: the node has no room for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKind:
     """The nodes of one type of a group, which are alike.
 
     Args:
         group: Position of the group.
-        room: Number of pods of the workload that fit on an empty node.
-        scores: Score of a node by the number of pods on it, for one pod more; the highest score takes a pod.
+        empty: The numbers of pods on an empty node: 0 for each workload.
+        score: The score of its nodes.
     """
 
     group: int
     template: NodeTemplate
-    room: int
-    scores: tuple[int, ...]
+    empty: tuple[int, ...]
+    score: Score
 
 
-def kind_of(group: int, template: NodeTemplate, shape: PodShape, *, most_allocated: bool) -> NodeKind:
+def kind_of(group: int, template: NodeTemplate, shapes: Sequence[PodShape], *, most_allocated: bool) -> NodeKind:
     """Return a kind of nodes.
 
     The score is that of the plugin NodeResourcesFit: the mean of cpu and memory, of the free share in whole percents
     after the pod is placed, or with `most_allocated` of the requested share.
-    """
-    size, requests = template.node.allocatable, shape.requests
-    room = pods_per_node(shape, size)
-    cpu, memory = requests.cpu or _LEAST_CPU, requests.memory or _LEAST_MEMORY
 
-    def share(number: int, request: int, capacity: int) -> int:
-        used = min(number * request, capacity)
+    Args:
+        shapes: The shapes of the pods of each workload.
+    """
+    size = template.node.allocatable
+    needs = [(each.requests.cpu or _LEAST_CPU, each.requests.memory or _LEAST_MEMORY) for each in shapes]
+
+    def share(used: int, capacity: int) -> int:
+        used = min(used, capacity)
         return (used if most_allocated else capacity - used) * _FULL // capacity
 
-    scores = tuple(
-        (share(number, cpu, size.cpu) + share(number, memory, size.memory)) // 2 for number in range(1, room + 1)
-    )
-    return NodeKind(group=group, template=template, room=room, scores=scores)
+    # Nodes of a kind have few different sets of pods, and each change of a node asks again.
+    @cache
+    def score(workload: int, counts: tuple[int, ...]) -> int | None:
+        after = [number + (position == workload) for position, number in enumerate(counts)]
+        if not has_room(shapes, after, size, more=workload):
+            return None
+        cpu, memory = (sum(number * need[part] for number, need in zip(after, needs, strict=True)) for part in (0, 1))
+        return (share(cpu, size.cpu) + share(memory, size.memory)) // 2
+
+    return NodeKind(group=group, template=template, empty=(0,) * len(shapes), score=score)
 
 
 class SimulatedNode:
@@ -76,6 +90,7 @@ class SimulatedNode:
 
     Attributes:
         number: Its place in the order of all nodes by creation.
+        counts: The number of pods of each workload that are on it.
         interrupted: Whether the provider takes it away.
         leaving: Whether its machine shuts down.
         seen_pods: Its pods as the controller sees them, by key; None after a change.
@@ -84,6 +99,7 @@ class SimulatedNode:
 
     __slots__ = (
         "cordoned",
+        "counts",
         "interrupted",
         "kind",
         "leaving",
@@ -104,6 +120,7 @@ class SimulatedNode:
         self.state = NodeState.BOOTING
         self.cordoned = self.interrupted = self.leaving = False
         self.pods: dict[str, SimulatedPod] = {}
+        self.counts = kind.empty
         self.seen_pods: Mapping[str, SnapshotPod] | None = {}
         self.version = 0
 

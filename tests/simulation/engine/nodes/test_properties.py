@@ -65,26 +65,59 @@ def groups(draw: st.DrawFn, name: str) -> dict[str, Any]:
         "boot": draw(delays),
         "termination": draw(delays),
         "spot": draw(spots),
+        "zone": draw(st.sampled_from([None, "a", "b"])),
+        "bootFailures": draw(st.sampled_from([[], [{"share": 0.5}], [{"at": "2m", "duration": "4m"}]])),
+        "bootTimeout": draw(st.sampled_from(["3m", "10m"])),
     }
+
+
+budgets = st.sampled_from([None, None, {"maxUnavailable": 1}, {"minAvailable": "60%"}])
+
+
+@st.composite
+def neighbors(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Return up to two neighbors of other sizes and priorities."""
+    return [
+        {
+            "name": f"neighbor-{number}",
+            "hpa": hpa_of(minReplicas=1, maxReplicas=draw(st.integers(2, 20)), behavior={"scaleDown": RULES}),
+            "workload": {
+                "capacity": 10,
+                "requests": {"cpu": draw(st.sampled_from(["250m", "1", "2"])), "memory": "2Gi"},
+                "priority": draw(st.sampled_from([-20, 0, 10])),
+                "disruptionBudget": draw(budgets),
+                "termination": draw(delays),
+            },
+            "load": {"type": "Steady", "rate": 0},
+        }
+        for number in range(draw(st.integers(0, 2)))
+    ]
 
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     """Return a scenario of twelve minutes."""
+    given = [draw(groups(name)) for name in draw(st.sampled_from([["a"], ["a", "b"]]))]
+    zones = sorted({each["zone"] for each in given} - {None})
     return node_scenario(
-        *[draw(groups(name)) for name in draw(st.sampled_from([["a"], ["a", "b"]]))],
+        *given,
         hpa=hpa_of(minReplicas=1, maxReplicas=draw(st.integers(2, 30)), behavior={"scaleDown": RULES}),
         workload={
             "replicas": draw(st.integers(0, 12)),
             "startup": draw(delays),
             "readiness": draw(delays),
             "termination": draw(delays),
+            "disruptionBudget": draw(budgets),
             "failures": [{"at": f"{draw(st.integers(0, 700))}s", "pods": 2}] if draw(st.booleans()) else [],
         },
         nodes={
             "syncPeriod": draw(st.sampled_from(["5s", "10s", "7s", "60s"])),
             "scoring": draw(st.sampled_from(["LeastAllocated", "MostAllocated"])),
+            "zoneOutages": [
+                {"zone": each, "at": "4m", "duration": "3m", "nodesLost": draw(st.booleans())} for each in zones
+            ],
         },
+        neighbors=draw(neighbors()),
         duration="12m",
         seed=draw(st.integers(0, 9)),
     )
@@ -95,7 +128,7 @@ loads = st.lists(st.tuples(st.integers(1, 200), st.integers(0, 200)), min_size=1
 
 
 @given(scenarios(), loads)
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_a_run_obeys_the_scheduler_and_the_bounds_and_equals_one_that_decides_at_each_sync(
     scenario: Scenario, changes: list[tuple[int, int]]
 ) -> None:
@@ -112,4 +145,7 @@ def test_a_run_obeys_the_scheduler_and_the_bounds_and_equals_one_that_decides_at
         assert repr(one) == repr(other)
     assert ours.node_groups == theirs.node_groups
     assert ours.actions == theirs.actions
+    for one, other in zip(ours.neighbors, theirs.neighbors, strict=True):
+        assert list(map(repr, rows_of(one))) == list(map(repr, rows_of(other)))
+        assert one.actions == other.actions
     assert quick.cluster.controller.decisions <= full.cluster.controller.decisions
