@@ -16,7 +16,8 @@ from benchmarks.sweep import swept
 from benchmarks.timer import each_call, once
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import LoadSeries, Scenario, load_series, parse_scenario
-from ocf.simulation.engine.run import Run
+from ocf.simulation.engine.run import Place, Run
+from ocf.simulation.engine.together import nodes_of, run_together
 from ocf.simulation.report import Reported, to_html
 from ocf.simulation.result import SimulationResult
 
@@ -135,7 +136,11 @@ def _cases(weeks: int, day: int, *, settings: tuple[int, int]) -> Suite:
 def _simulated(seconds: int, *, full: bool = False, factor: int = 1, text: str = _TEXT) -> SimulationResult:
     scenario, load = inputs(seconds, factor, text)
     manifest: Any = scenario.hpa
-    return Run(scenario, load, Autoscaler.of(manifest), full=full).run()
+    autoscaler = Autoscaler.of(manifest)
+    nodes = nodes_of([scenario], [autoscaler], full=full)
+    run = Run(scenario, load, autoscaler, full=full, place=Place(nodes))
+    run_together([run], nodes)
+    return run.result()
 
 
 def _reported(seconds: int) -> str:

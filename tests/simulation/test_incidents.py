@@ -32,6 +32,24 @@ def last_replicas(result: SimulationResult) -> float:
     return result.columns.replicas[-1]
 
 
+def neighbors_ready(result: SimulationResult) -> float:
+    return result.neighbors[0].columns.ready[-1]
+
+
+def waiting_after_fifteen_minutes(result: SimulationResult) -> float:
+    columns = result.columns
+    return [pods for time, pods in zip(columns.time, columns.pending, strict=True) if time <= 900][-1]
+
+
+def last_waiting(result: SimulationResult) -> float:
+    return result.columns.pending[-1]
+
+
+def fewest_ready(result: SimulationResult) -> float:
+    """Return 0 if there was a time without a ready pod, otherwise 1."""
+    return min(1, *result.columns.ready)
+
+
 def last_served(result: SimulationResult) -> float:
     return result.columns.served[-1]
 
@@ -93,6 +111,43 @@ ROLLED: Final = {
     "usage": {"memory": {"idle": "300Mi", "busy": "300Mi"}},
     "readiness": {"mean": "60s"},
     "rollouts": [{"at": "5m"}],
+}
+
+NODES: Final = {"name": "workers", "maxNodes": 3, "instanceTypes": [{"name": "small", "cpu": "2", "memory": "8Gi"}]}
+"""Nodes for four pods each."""
+ON_NODES: Final = {"capacity": 20, "replicas": 2, "requests": {"cpu": "500m"}}
+SERVICE: Final = {
+    "name": "dns",
+    "hpa": {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "dns"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "dns"},
+            "maxReplicas": 1,
+            "metrics": [utilization("cpu", 80)],
+        },
+    },
+    "workload": {"capacity": 20, "requests": {"cpu": "500m"}, "failures": [{"at": "20m"}]},
+    "load": {"type": "Steady", "rate": 5},
+}
+"""A workload with one pod, which is replaced."""
+FILLING: Final = {
+    "hpa": {"metrics": [utilization("cpu", 40)]},
+    "workload": ON_NODES,
+    "load": [{"type": "Steady", "rate": 20}, {"type": "Spike", "at": "5m", "peak": 300, "hold": "40m"}],
+}
+"""A load that wants twenty pods."""
+MORE: Final = {**NODES, "maxNodes": 5}
+ZONAL: Final = {**MORE, "zone": "a"}
+OUTAGE: Final = {"zoneOutages": [{"zone": "a", "at": "1m", "nodesLost": False}]}
+SPOT: Final = {**MORE, "name": "spot", "priority": 1, "bootFailures": [{"at": "1m"}]}
+LARGE_FIRST: Final = [{"name": "large", "cpu": "8", "memory": "32Gi", "price": 0.4}, *NODES["instanceTypes"]]
+REPLACED: Final = {
+    **NODES,
+    "initialNodes": 1,
+    "instanceTypes": [{"price": 0.1, **each} for each in LARGE_FIRST],
+    "scaleDown": {"consolidate": True, "replaceAfter": "10m"},
 }
 
 INCIDENTS: Final = (
@@ -181,6 +236,51 @@ INCIDENTS: Final = (
         observed=20,
         calm=30,
     ),
+    Incident(
+        name="a pod that is replaced finds no room, because another workload has been scaled up and fills the nodes",
+        source="https://github.com/kubernetes/autoscaler/issues/1946",
+        parts={**FILLING, "node_groups": [NODES], "neighbors": [SERVICE]},
+        without={"neighbors": [{**SERVICE, "workload": {**SERVICE["workload"], "failures": []}}]},
+        helped=({"neighbors": [{**SERVICE, "workload": {**SERVICE["workload"], "priority": 1000}}]},),
+        figure=neighbors_ready,
+        observed=0,
+        calm=1,
+    ),
+    Incident(
+        name="pods wait for nodes that never join, until the autoscaler gives them up and takes another group",
+        source="https://github.com/kubernetes/autoscaler/issues/3490",
+        parts={**FILLING, "node_groups": [SPOT, MORE]},
+        without={"node_groups": [{**SPOT, "bootFailures": []}, MORE]},
+        helped=({"node_groups": [{**SPOT, "bootTimeout": "5m"}, MORE]},),
+        figure=waiting_after_fifteen_minutes,
+        observed=6,
+        calm=0,
+    ),
+    Incident(
+        name="no node can be had in the only zone of a node group, and pods wait",
+        source="https://github.com/2i2c-org/infrastructure/issues/3334",
+        parts={**FILLING, "node_groups": [ZONAL], "nodes": OUTAGE},
+        without={"nodes": {}},
+        helped=({"node_groups": [ZONAL, {**ZONAL, "name": "zone-b", "zone": "b"}]},),
+        figure=last_waiting,
+        observed=6,
+        calm=0,
+    ),
+    Incident(
+        name="removing a node takes all pods of a service at once, because they are on the same node",
+        source="https://github.com/kubernetes/autoscaler/issues/2045",
+        parts={
+            "hpa": {"maxReplicas": 2},
+            "workload": ON_NODES,
+            "load": {"type": "Steady", "rate": 10},
+            "node_groups": [REPLACED],
+        },
+        without={"node_groups": [{**REPLACED, "scaleDown": {"enabled": False}}]},
+        helped=({"workload": {"disruptionBudget": {"minAvailable": 1}}},),
+        figure=fewest_ready,
+        observed=0,
+        calm=1,
+    ),
 )
 
 
@@ -201,7 +301,8 @@ def simulated(incident: Incident, changes: Parts) -> SimulationResult:
         },
     }
     workload = {**incident.parts["workload"], **changes.get("workload", {})}
-    settings = {name: parts[name] for name in ("metrics", "controller") if name in parts}
+    names = ("metrics", "controller", "node_groups", "nodes", "neighbors")
+    settings = {name: parts[name] for name in names if name in parts}
     return simulate_autoscaler(manifest, workload=workload, load=parts["load"], duration="40m", **settings)
 
 

@@ -293,11 +293,10 @@ def node_group_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
     for position, service in enumerate(scenario.services()):
         short = [_shortage(service, each) for group in scenario.node_groups for each in group.instance_types]
         if short and all(short):
-            name, where = "the workload", ("nodeGroups",)
-            if position:
-                name, where = service.name, ("neighbors", position - 1, "workload", "requests")
+            name = service.name if position else "the workload"
+            location = ("neighbors", position - 1, "workload", "requests") if position else ("nodeGroups",)
             detail = f"no instance type holds a pod of {name}: {'; '.join(dict.fromkeys(short))}"
-            yield ScenarioProblem(where, f"{detail}: add a larger type, or lower `workload.requests`")
+            yield ScenarioProblem(location, f"{detail}: add a larger type, or lower `workload.requests`")
 
 
 def _unknown_zones(scenario: Scenario) -> Iterator[ScenarioProblem]:

@@ -129,9 +129,9 @@ class _Reader:
         problems += [self._at((), *each) for each in neighbor_problems(scenario)]
         checked: list[dict[str, Any]] = []
         for position, service in enumerate(scenario.services()):
-            found, more = self._checked(service, ("neighbors", position - 1) if position else (), gates)
+            fields, more = self._checked(service, ("neighbors", position - 1) if position else (), gates)
             problems += more
-            checked.append(found)
+            checked.append(fields)
         if problems:
             raise InputError(sorted(problems, key=lambda each: (each.file != self._file, each.line or 0)))
         first, *others = checked

@@ -202,7 +202,8 @@ class NodeController:
             if group.add:
                 # By these names, `ocf.nodegroups` marks the nodes that it adds for the minimum.
                 missing = sum(new.name.startswith(f"{group.group}-min-") for new in group.add)
-                reason = f"{waiting} pods wait for a node" if missing < len(group.add) else "the minimum is not reached"
+                reason = "1 pod waits for a node" if waiting == 1 else f"{waiting} pods wait for a node"
+                reason = reason if missing < len(group.add) else "the minimum is not reached"
                 self._order(group.group, group.add, now, rule="scale_up", reason=reason)
         for outcome in decision.scale_down.removals:
             self._drain(outcome, now)
@@ -276,11 +277,11 @@ class NodeController:
                 self._pool.delete(node, now)
                 self._end_drain(name)
         if step.drain.phase is DrainPhase.GAVE_UP:
-            kept = "; a disruption budget keeps pods" if self._refused.get(name) else ""
+            budget = "; a disruption budget keeps pods" if self._refused.get(name) else ""
             self._end_drain(name)
             self._scheduler.changed = True
             after = self._staying(node.kind.template.group)
-            reason = f"node {name} stays: its drain timed out{kept}"
+            reason = f"node {name} stays: its drain timed out{budget}"
             self._act(node.kind.template.group, after - 1, after, now, rule="drain", reason=reason)
         return bool(step.actions)
 

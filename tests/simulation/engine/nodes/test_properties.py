@@ -145,7 +145,7 @@ def test_a_run_obeys_the_scheduler_and_the_bounds_and_equals_one_that_decides_at
         assert repr(one) == repr(other)
     assert ours.node_groups == theirs.node_groups
     assert ours.actions == theirs.actions
-    for one, other in zip(ours.neighbors, theirs.neighbors, strict=True):
-        assert list(map(repr, rows_of(one))) == list(map(repr, rows_of(other)))
-        assert one.actions == other.actions
+    for mine, theirs_of_it in zip(ours.neighbors, theirs.neighbors, strict=True):
+        assert list(map(repr, rows_of(mine))) == list(map(repr, rows_of(theirs_of_it)))
+        assert mine.actions == theirs_of_it.actions
     assert quick.cluster.controller.decisions <= full.cluster.controller.decisions
