@@ -113,10 +113,14 @@ ROLLED: Final = {
     "rollouts": [{"at": "5m"}],
 }
 
-NODES: Final = {"name": "workers", "maxNodes": 3, "instanceTypes": [{"name": "small", "cpu": "2", "memory": "8Gi"}]}
+NODES: Final[dict[str, Any]] = {
+    "name": "workers",
+    "maxNodes": 3,
+    "instanceTypes": [{"name": "small", "cpu": "2", "memory": "8Gi"}],
+}
 """Nodes for four pods each."""
-ON_NODES: Final = {"capacity": 20, "replicas": 2, "requests": {"cpu": "500m"}}
-SERVICE: Final = {
+ON_NODES: Final[dict[str, Any]] = {"capacity": 20, "replicas": 2, "requests": {"cpu": "500m"}}
+SERVICE: Final[dict[str, Any]] = {
     "name": "dns",
     "hpa": {
         "apiVersion": "autoscaling/v2",
@@ -132,18 +136,18 @@ SERVICE: Final = {
     "load": {"type": "Steady", "rate": 5},
 }
 """A workload with one pod, which is replaced."""
-FILLING: Final = {
+FILLING: Final[dict[str, Any]] = {
     "hpa": {"metrics": [utilization("cpu", 40)]},
     "workload": ON_NODES,
     "load": [{"type": "Steady", "rate": 20}, {"type": "Spike", "at": "5m", "peak": 300, "hold": "40m"}],
 }
 """A load that wants twenty pods."""
-MORE: Final = {**NODES, "maxNodes": 5}
-ZONAL: Final = {**MORE, "zone": "a"}
-OUTAGE: Final = {"zoneOutages": [{"zone": "a", "at": "1m", "nodesLost": False}]}
-SPOT: Final = {**MORE, "name": "spot", "priority": 1, "bootFailures": [{"at": "1m"}]}
+MORE: Final[dict[str, Any]] = {**NODES, "maxNodes": 5}
+ZONAL: Final[dict[str, Any]] = {**MORE, "zone": "a"}
+OUTAGE: Final[dict[str, Any]] = {"zoneOutages": [{"zone": "a", "at": "1m", "nodesLost": False}]}
+SPOT: Final[dict[str, Any]] = {**MORE, "name": "spot", "priority": 1, "bootFailures": [{"at": "1m"}]}
 LARGE_FIRST: Final = [{"name": "large", "cpu": "8", "memory": "32Gi", "price": 0.4}, *NODES["instanceTypes"]]
-REPLACED: Final = {
+REPLACED: Final[dict[str, Any]] = {
     **NODES,
     "initialNodes": 1,
     "instanceTypes": [{"price": 0.1, **each} for each in LARGE_FIRST],

@@ -29,14 +29,20 @@ _TIME = "RFC 3339, or a duration before now, such as 2h."
 
 
 @click.command(cls=Command)
-@click.argument("name", metavar="NAME", help="Name of the HorizontalPodAutoscaler.")
+@click.argument("name", metavar="[NAME]", required=False, help="Name of the HorizontalPodAutoscaler; none with --all.")
 @click.option(
     "--output", "-o", required=True, metavar="FILE", help="File to write, which must not exist; - for stdout."
 )
 @autoscaler_namespace_option
 @kubeconfig_option
 @context_option
-@click.option("--every", default="15s", metavar="DURATION", help="Time between two reads.")
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Write one scenario of all HPAs as they are now, on the nodes: of --namespace, or of the cluster.",
+)
+@click.option("--every", metavar="DURATION", help="Time between two reads; default: 15s.")
 @click.option("duration", "--for", metavar="DURATION", help="How long to record; default: until interrupted.")
 @click.option("--prometheus", metavar="URL", help="Read a range of time from this Prometheus, not from a cluster.")
 @click.option("--start", metavar="TIME", help=f"With --prometheus: begin of the range. {_TIME}")
@@ -63,13 +69,14 @@ _TIME = "RFC 3339, or a duration before now, such as 2h."
 @click.option("--ca-file", metavar="FILE", help="With --prometheus: certificates of its authorities.")
 @traceback_option
 def record(  # noqa: PLR0913 (each is an option of the command line)
-    name: str,
+    name: str | None,
     *,
+    is_all: bool,
     output: str,
     namespace: str | None,
     kubeconfig: str | None,
     context: str | None,
-    every: str,
+    every: str | None,
     duration: str | None,
     prometheus: str | None,
     start: str | None,
@@ -88,14 +95,21 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
 
     The file can be replayed by `ocf simulate`, with other settings, too, and explained at any instant by
     `ocf explain -f`. Nothing is written to the cluster. A recording that is interrupted can be used up to there. With
-    --prometheus, a past range of time is read from the series of kube-state-metrics and of the kubelets.
+    --prometheus, a past range of time is read from the series of kube-state-metrics and of the kubelets. With --all,
+    one scenario of all HPAs is written, which run together on the nodes of the cluster.
 
     Example:
         ocf record web --namespace shop --output web.jsonl
     """
+    if is_all:
+        given = {"NAME": name, "--prometheus": prometheus, "--every": every, "--for": duration}
+        _record_everything(given, output, namespace, kubeconfig, context)
+        return
+    if name is None:
+        raise click.UsageError("Missing argument 'NAME': the HorizontalPodAutoscaler, or --all for all of them.")
     _check_source(
         prometheus,
-        {"--kubeconfig": kubeconfig, "--context": context, "--for": duration},
+        {"--kubeconfig": kubeconfig, "--context": context, "--for": duration, "--every": every},
         {
             "--start": start,
             "--end": end,
@@ -133,9 +147,33 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
         record_from_prometheus(request)
         return
     period = None if duration is None else positive_duration("--for", duration)
-    seconds = positive_duration("--every", every)
+    seconds = positive_duration("--every", every or "15s")
     with _opened(output) as file, suppress(KeyboardInterrupt):
         asyncio.run(_record(name, namespace, kubeconfig, context, file, seconds, period))
+
+
+def _record_everything(
+    given: Mapping[str, object], output: str, namespace: str | None, kubeconfig: str | None, context: str | None
+) -> None:
+    from ocf.errors import ConfigError
+
+    ignored = [option for option, value in given.items() if value]
+    if ignored:
+        raise ConfigError(f"{', '.join(ignored)}: not with --all, which reads all HPAs of a cluster once")
+    with _opened(output) as file:
+        text, notes = asyncio.run(_everything(namespace or "", kubeconfig, context))
+        file.write(text)
+    for note in notes:
+        echo(f"note: {note}", err=True)
+
+
+async def _everything(namespace: str, kubeconfig: str | None, context: str | None) -> tuple[str, list[str]]:
+    """Read all HPAs; a function of its own so that tests can replace it."""
+    from ocf.cli.record.everything import everything
+    from ocf.cluster.client import ApiServerCluster
+
+    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        return await everything(cluster, namespace)
 
 
 def _check_source(prometheus: str | None, of_cluster: Mapping[str, object], of_range: Mapping[str, object]) -> None:

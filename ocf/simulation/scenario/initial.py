@@ -14,7 +14,7 @@ from ocf.objects.paths import get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.scenario.scaled_objects import SCALED_OBJECT_KIND, ScaledObjectParts, parts_of_scaled_object
 
-__all__ = ["initial_scenario", "target_requests"]
+__all__ = ["assumed_request", "beyond_target", "initial_scenario", "target_requests"]
 
 _CAPACITY: Final = 100
 _METADATA: Final = ("name", "namespace")
@@ -141,12 +141,12 @@ def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
     )
     yield f"  # Requests of one pod, {origin}."
     yield "  requests:"
-    requests = {name: known.get(name) or _assumed_request(autoscaler, name) for name in names}
+    requests = {name: known.get(name) or assumed_request(autoscaler, name) for name in names}
     for name, request in requests.items():
         assumed = "" if name in known or not known else "  # an assumption: the target has none"
         yield f"    {name}: {_amount(request)}{assumed}"
     # A pod at full capacity uses its request, which has to be more than the target, or nothing would scale up.
-    busy = {name: max(request, _beyond_target(autoscaler, name)) for name, request in requests.items()}
+    busy = {name: max(request, beyond_target(autoscaler, name)) for name, request in requests.items()}
     yield "  # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request."
     beyond = [name for name in names if name != "memory" and busy[name] > requests[name]]
     if "memory" not in names and not beyond:
@@ -166,14 +166,15 @@ def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
     yield f"    memory: {{idle: {_amount(busy['memory'] // 2)}, busy: {_amount(busy['memory'])}, releaseAfter: 24h}}"
 
 
-def _beyond_target(autoscaler: Autoscaler, resource: str) -> int:
+def beyond_target(autoscaler: Autoscaler, resource: str) -> int:
     """Return a use that is above each target that is an amount, in thousandths; 0 without one."""
     metrics = (each for each in autoscaler.metrics if each.type in RESOURCE_METRICS and each.name == resource)
     return max((each.target.average or 0 for each in metrics), default=0) * _BEYOND_TARGET // 100
 
 
-def _assumed_request(autoscaler: Autoscaler, resource: str) -> int:
-    return _beyond_target(autoscaler, resource) or Quantity.parse(_UNKNOWN.get(resource, "1")).milli
+def assumed_request(autoscaler: Autoscaler, resource: str) -> int:
+    """Return a request for a resource of which the target has none, in thousandths."""
+    return beyond_target(autoscaler, resource) or Quantity.parse(_UNKNOWN.get(resource, "1")).milli
 
 
 def target_requests(autoscaler: Autoscaler, target: Manifest | None) -> dict[str, int]:
