@@ -40,7 +40,7 @@ def print_comparison(runs: Sequence[Reported], *, baseline: bool = True) -> None
     """Print the measures of several runs side by side.
 
     Args:
-        runs: The runs.
+        runs: The runs, in the order of the columns.
         baseline: Whether the first run is the baseline of the others; otherwise they are workloads of one scenario.
     """
     rows = [

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from ocf.autoscaling.algorithm import Container, Pod
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
@@ -14,10 +14,7 @@ from ocf.simulation.engine.delays import drawn
 from ocf.simulation.engine.simulated_pods import FULLY_WARM, SimulatedPod, deletion_rank, seen_pod, warm_up
 from ocf.simulation.scenario.workload import Delay, Workload
 
-if TYPE_CHECKING:
-    from ocf.simulation.engine.nodes.scheduler import Scheduler
-
-__all__ = ["Pods"]
+__all__ = ["PodScheduler", "Pods"]
 
 # Beyond all periods that the HPA counts from the start of a pod.
 _LONG_AGO: Final = timedelta(days=30)
@@ -30,6 +27,25 @@ class _Step(IntEnum):
     READY = 2
     WARMER = 3
     GONE = 4
+
+
+class PodScheduler(Protocol):
+    """What binds pods to nodes."""
+
+    def join(self, pods: "Pods") -> int:
+        """Let the pods of a workload wait for nodes; return the position of the workload."""
+
+    def schedule(self, now: int) -> None:
+        """Bind the pods that wait, of all workloads."""
+
+    def bind(self, pod: SimulatedPod) -> bool:
+        """Bind a pod, if a node has room for it."""
+
+    def release(self, pods: Iterable[SimulatedPod]) -> None:
+        """Take pods that are gone off their nodes."""
+
+    def note(self, pods: Iterable[SimulatedPod]) -> None:
+        """Note that pods are new or being deleted."""
 
 
 class Pods:
@@ -88,7 +104,7 @@ class Pods:
         container: str,
         clock: Clock,
         seed: int,
-        scheduler: "Scheduler | None" = None,
+        scheduler: PodScheduler | None = None,
     ) -> None:
         self._workload = workload
         self._position = 0 if scheduler is None else scheduler.join(self)
