@@ -83,4 +83,5 @@ def _finalist(finalist: Finalist) -> dict[str, Any]:
         "heldOut": [dict(each) for each in finalist.held_out],
         "violated": list(finalist.unmet),
         "violatedHeldOut": list(finalist.unmet_held_out),
+        "warnings": list(finalist.warnings),
     }

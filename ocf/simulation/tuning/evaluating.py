@@ -24,6 +24,7 @@ from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, LoadTrace
 __all__ = ["Evaluation", "Prepared", "Task", "evaluate", "evaluate_pickled", "part_of", "scaled_totals"]
 
 Measures = Mapping[str, float]
+_PARTS: Final = ("searched", "held_out", "problems", "warnings")
 _TOTALS: Final = frozenset(
     {MeasureUnit.COUNT, MeasureUnit.POD_HOURS, MeasureUnit.POD_SECONDS, MeasureUnit.NODE_HOURS, MeasureUnit.PRICE}
 )
@@ -122,15 +123,22 @@ class Evaluation:
         searched: Measures of each trace in the part that the search sees; empty if the candidate cannot be run.
         held_out: Measures of each trace in the rest; empty if that was not measured.
         problems: Why the candidate cannot be run.
+        warnings: What the numbers do not show, as in the result of a simulation.
     """
 
     searched: tuple[Measures, ...] = ()
     held_out: tuple[Measures, ...] = ()
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as JSON values."""
-        found = {"searched": self.searched, "held_out": self.held_out, "problems": self.problems}
+        found = {
+            "searched": self.searched,
+            "held_out": self.held_out,
+            "problems": self.problems,
+            "warnings": self.warnings,
+        }
         return {name: [*values] for name, values in found.items() if values}
 
     @classmethod
@@ -140,7 +148,7 @@ class Evaluation:
         Args:
             value: The values of `to_json`.
         """
-        return cls(**{name: tuple(value.get(name, ())) for name in ("searched", "held_out", "problems")})
+        return cls(**{name: tuple(value.get(name, ())) for name in _PARTS})
 
 
 class Prepared:
@@ -171,6 +179,7 @@ def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation
     """
     searched: list[Measures] = []
     held_out: list[Measures] = []
+    warnings: dict[str, None] = {}
     problem = prepared.problem
     for trace, shared in zip(problem.traces, prepared.shared, strict=True):
         try:
@@ -182,10 +191,11 @@ def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation
         until = timedelta(seconds=end if task.held_out else cut)
         shorter = scenario.model_copy(update={"duration": until})
         run = simulate(shorter, trace.load, neighbors=trace.neighbors, shared=shared)
+        warnings |= dict.fromkeys(run.warnings)
         searched.append(_measures(run, scenario, task, (0.0, cut), end))
         if task.held_out and cut < end:
             held_out.append(_measures(run, scenario, task, (cut, end), end))
-    return Evaluation(searched=tuple(searched), held_out=tuple(held_out))
+    return Evaluation(searched=tuple(searched), held_out=tuple(held_out), warnings=tuple(warnings))
 
 
 def _cut(trace: LoadTrace, share: float) -> float:

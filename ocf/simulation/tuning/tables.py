@@ -84,6 +84,7 @@ def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
         )
     if tuned.is_worse_when_held_out:
         yield "In the time that the search has not seen, the winner is worse than the current settings."
+    yield from (f"Warning for the winner: {each}." for each in tuned.winner.warnings)
 
 
 def _at_least(share: float) -> str:

@@ -51,6 +51,7 @@ class Finalist:
         held_out_measures: Measures over all traces in the rest; empty if all of it was searched.
         unmet: Requirements that it does not meet in the part that was searched.
         unmet_held_out: Requirements that it does not meet in the rest.
+        warnings: What the measures do not show, as in the result of a simulation.
     """
 
     values: Mapping[str, Any]
@@ -60,6 +61,7 @@ class Finalist:
     held_out_measures: Mapping[str, float]
     unmet: tuple[str, ...] = ()
     unmet_held_out: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

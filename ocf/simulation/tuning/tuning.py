@@ -271,6 +271,7 @@ class _Search:
             held_out_measures=self._combined(evaluation.held_out),
             unmet=self._unmet(evaluation.searched),
             unmet_held_out=self._unmet(evaluation.held_out),
+            warnings=evaluation.warnings,
         )
 
     def _unmet(self, measures: Sequence[Mapping[str, float]]) -> tuple[str, ...]:

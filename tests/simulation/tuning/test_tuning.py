@@ -440,3 +440,14 @@ def test_a_setting_matters_if_any_of_its_values_does() -> None:
         "Around the winner, spec.minReplicas matters most.",
         f"Around the winner, these do not change any objective: {WINDOW}.",
     ]
+
+
+@pytest.mark.parametrize(("busy", "is_warned"), [("100m", False), ("30m", True)])
+def test_the_warnings_of_the_winner_are_in_the_verdict(busy: str, is_warned: bool) -> None:
+    """Pods that use 30 % of their request never reach a target of 40 %, however they are loaded."""
+    text = SCENARIO.replace("requests: {cpu: 100m}", f"requests: {{cpu: 100m}}, usage: {{cpu: {{busy: {busy}}}}}")
+    tuned = tune(problem(f"{UTILIZATION}=40..70 step 30", traces=(trace(text=text),)), target("pod_hours"))
+
+    warned = [line for line in verdict_lines(tuned) if line.startswith("Warning for the winner: spec.metrics[0] of")]
+    assert bool(warned) == is_warned
+    assert len(tuned.winner.warnings) == len(warned)
