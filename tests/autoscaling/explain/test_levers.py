@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling import FeatureGates
+from ocf.autoscaling import FeatureGates, default
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
@@ -26,8 +26,9 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.algorithm.history import ScaleEvent
 from ocf.autoscaling.explain import explain, levers
-from ocf.autoscaling.explain.levers import Lever
-from ocf.objects import Quantity
+from ocf.objects import Manifest, Quantity
+from ocf.objects.manifest import copy_json
+from ocf.objects.yaml_places import split_path
 from tests.autoscaling.explain.values import NOON, QUEUE, ago
 
 TARGET: Final = "spec.metrics[0].external.target.averageValue"
@@ -216,53 +217,118 @@ def test_a_field_that_does_not_matter_is_not_named() -> None:
     assert set(found(seen(1000, 12))) == {"spec.maxReplicas"}
 
 
-@given(
-    total=st.integers(0, 15_000),
-    current=st.integers(1, 12),
-    behavior=st.none()
-    | st.builds(
-        Behavior,
-        st.builds(rules, st.sampled_from(["Pods", "Percent"]), st.integers(1, 60), st.sampled_from([15, 60])),
-        st.builds(
-            rules,
-            st.sampled_from(["Pods", "Percent"]),
-            st.integers(1, 60),
-            st.sampled_from([15, 60]),
-            st.sampled_from([0, 60, 300]),
+def direction(kinds: st.SearchStrategy[str], windows: list[int]) -> st.SearchStrategy[Manifest]:
+    policy = st.fixed_dictionaries(
+        {"type": kinds, "value": st.integers(1, 120), "periodSeconds": st.sampled_from([1, 15, 60, 1800])}
+    )
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "policies": st.lists(policy, min_size=1, max_size=3),
+            "selectPolicy": st.sampled_from(["Max", "Min", "Disabled"]),
+            "stabilizationWindowSeconds": st.sampled_from(windows),
+            "tolerance": st.sampled_from(["0", "50m", "0.2"]),
+        },
+    )
+
+
+KINDS: Final = st.sampled_from(["Pods", "Percent"])
+SPECS: Final = st.fixed_dictionaries(
+    {
+        "minReplicas": st.integers(1, 9),
+        "maxReplicas": st.integers(9, 30),
+        "target": st.sampled_from(["1", "700m", "3"]),
+        "kind": st.sampled_from(["AverageValue", "Value"]),
+    },
+    optional={
+        "behavior": st.fixed_dictionaries(
+            {}, optional={"scaleUp": direction(KINDS, [0, 60]), "scaleDown": direction(KINDS, [0, 60, 300])}
         ),
-    ),
+    },
+)
+
+
+def written(spec: dict[str, Any]) -> Manifest:
+    """Return an HPA on one external metric."""
+    kind = "averageValue" if spec["kind"] == "AverageValue" else "value"
+    metric = {"metric": {"name": "queue"}, "target": {"type": spec["kind"], kind: spec["target"]}}
+    rest = {name: value for name, value in spec.items() if name not in {"target", "kind"}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    metrics = [{"type": "External", "external": metric}]
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"scaleTargetRef": target, "metrics": metrics, **rest},
+    }
+
+
+def changed(manifest: Manifest, field: str, text: str) -> Manifest:
+    """Return a manifest in which a user has written a value into a field."""
+    result = copy_json(manifest)
+    # Without rules, an index is one of the defaults.
+    place: Any = default(result) if "[" in field else result
+    result = place
+    *path, last = split_path(field)
+    for name in path:
+        place = place[name] if isinstance(name, int) else place.setdefault(name, {})
+    place[last] = int(text) if is_whole(field) else text
+    return result
+
+
+def is_whole(field: str) -> bool:
+    """Return whether the values of a field are whole numbers, and not quantities."""
+    return not field.endswith(("target.value", "averageValue", "tolerance", "selectPolicy"))
+
+
+def next_to(text: str, present: str, field: str) -> str | None:
+    """Return the value one step nearer to the present one; None for a choice."""
+    if field.endswith("selectPolicy"):
+        return None
+    if is_whole(field):
+        return str(int(text) - (1 if int(text) > int(present) else -1))
+    value, now = Quantity.parse(text).milli, Quantity.parse(present).milli
+    return f"{value - (1 if value > now else -1)}m"
+
+
+@given(
+    spec=SPECS,
+    total=st.integers(0, 60_000),
+    current=st.integers(1, 31),
+    ready=st.integers(1, 31),
     history=st.builds(
         History,
-        st.lists(st.builds(Recommendation, st.integers(1, 12), st.integers(0, 300).map(ago)), max_size=3).map(tuple),
+        st.lists(st.builds(Recommendation, st.integers(1, 30), st.integers(0, 400).map(ago)), max_size=3).map(tuple),
         st.lists(st.builds(ScaleEvent, st.integers(1, 3), st.integers(0, 90).map(ago)), max_size=2).map(tuple),
-        st.just(()),
+        st.lists(st.builds(ScaleEvent, st.integers(1, 3), st.integers(0, 90).map(ago)), max_size=2).map(tuple),
     ),
 )
-def test_a_lever_gives_its_result_and_its_neighbour_gives_the_present_one(
-    total: int, current: int, behavior: Behavior | None, history: History
+def test_a_manifest_with_the_value_of_any_lever_gives_its_result(
+    spec: dict[str, Any], total: int, current: int, ready: int, history: History
 ) -> None:
-    """The bounds and the target are set in the spec here, in another way than the explanation does."""
-    snapshot = seen(total, current, behavior=behavior)
-    explanation = explain(snapshot, history, now=NOON)
+    """A user writes the value into the manifest, and the API server sets the defaults of what is not written."""
+    manifest = written(spec)
+    pods = [Pod(name=f"web-{at}", started=ago(3600), ready=Readiness("True", ago(3600))) for at in range(ready)]
+
+    def desired(written_one: Manifest) -> int:
+        autoscaler = Autoscaler.of(default(written_one))
+        found = Snapshot(
+            autoscaler=autoscaler, scale=Scale(current, current, "app=web"), pods=pods, metric_values=((total,),)
+        )
+        return decide(found, history, now=NOON).desired
+
+    seen_now = Snapshot(
+        autoscaler=Autoscaler.of(default(manifest)),
+        scale=Scale(current, current, "app=web"),
+        pods=pods,
+        metric_values=((total,),),
+    )
+    explanation = explain(seen_now, history, now=NOON)
     present = explanation.decision.desired
-
-    def desired(field: str, value: int) -> int:
-        autoscaler = snapshot.autoscaler
-        if field == TARGET:
-            other = replace(QUEUE, target=MetricTarget("AverageValue", average=value))
-            changed = replace(autoscaler, metrics=(other,))
-        else:
-            other_bound: Any = {"minimum" if field == "spec.minReplicas" else "maximum": value}
-            changed = replace(autoscaler, **other_bound)
-        return decide(replace(snapshot, autoscaler=changed), history, now=NOON).desired
-
-    def number(lever: Lever, text: str) -> int:
-        return Quantity.parse(text).milli if lever.field == TARGET else int(text)
-
+    assert present == desired(manifest)
     for each in explanation.levers:
-        assert (each.replicas - present) * each.change > 0
-        if each.field in {TARGET, "spec.minReplicas", "spec.maxReplicas"}:
-            value, now = number(each, each.value), number(each, each.present)
-            assert desired(each.field, value) == each.replicas
-            neighbour = desired(each.field, value - (1 if value > now else -1))
-            assert (neighbour - present) * each.change <= 0
+        assert each.field.startswith("spec.")
+        assert desired(changed(manifest, each.field, each.value)) == each.replicas, each
+        nearer = next_to(each.value, each.present, each.field)
+        if nearer is not None:
+            assert (desired(changed(manifest, each.field, nearer)) - present) * each.change <= 0, each
