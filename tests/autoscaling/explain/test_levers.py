@@ -265,10 +265,9 @@ def written(spec: dict[str, Any]) -> Manifest:
 
 def changed(manifest: Manifest, field: str, text: str) -> Manifest:
     """Return a manifest in which a user has written a value into a field."""
-    result = copy_json(manifest)
     # Without rules, an index is one of the defaults.
-    place: Any = default(result) if "[" in field else result
-    result = place
+    result: Manifest = copy_json(default(manifest) if "[" in field else manifest)
+    place: Any = result
     *path, last = split_path(field)
     for name in path:
         place = place[name] if isinstance(name, int) else place.setdefault(name, {})

@@ -21,7 +21,7 @@ spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
   maxReplicas: 9
 """
-TYPES: Final = "Csv, Daily, Json, Noise, Prometheus, Ramp, Recording, Sine, Spike, Steady, Steps, Weekly"
+TYPES: Final = "Csv, Daily, Json, Noise, Prometheus, Ramp, Recording, Served, Sine, Spike, Steady, Steps, Weekly"
 QUANTITY: Final = (
     "'500x' is not a quantity: write digits (2, 0.5, -1.25), then nothing, one of n u m k M G T P E Ki Mi Gi Ti Pi Ei,"
     " or an exponent (e3)"
