@@ -34,18 +34,23 @@ class PodScheduler(Protocol):
 
     def join(self, pods: "Pods") -> int:
         """Let the pods of a workload wait for nodes; return the position of the workload."""
+        ...
 
     def schedule(self, now: int) -> None:
         """Bind the pods that wait, of all workloads."""
+        ...
 
     def bind(self, pod: SimulatedPod) -> bool:
         """Bind a pod, if a node has room for it."""
+        ...
 
     def release(self, pods: Iterable[SimulatedPod]) -> None:
         """Take pods that are gone off their nodes."""
+        ...
 
     def note(self, pods: Iterable[SimulatedPod]) -> None:
         """Note that pods are new or being deleted."""
+        ...
 
 
 class Pods:

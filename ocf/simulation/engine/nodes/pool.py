@@ -32,15 +32,19 @@ class Happening(Protocol):
 
     def noticed(self, node: SimulatedNode) -> None:
         """The provider is about to take a node away."""
+        ...
 
     def vanished(self, node: SimulatedNode, reason: str) -> None:
         """A node is gone with its pods; the reason is empty if it was told before."""
+        ...
 
     def booted(self, node: SimulatedNode) -> None:
         """A node takes pods."""
+        ...
 
     def failed(self, node: SimulatedNode, reason: str) -> None:
         """A node is given up that never took pods."""
+        ...
 
 
 class _Streams:
