@@ -46,6 +46,7 @@ __all__ = [
     "IgnoredField",
     "ObjectDiff",
     "TakenField",
+    "changed_fields",
     "diff",
 ]
 
@@ -287,7 +288,7 @@ def _external_diffs(context: ReconcileContext, result: Result | None) -> Iterato
             before = form_of(outcome.resource, known.observed)
         if before is not None and after is not None:
             before = {**before, "spec": {key: one for key, one in before["spec"].items() if key in after["spec"]}}
-        fields = _fields(before, after) if before is not None and after is not None else ()
+        fields = changed_fields(before, after) if before is not None and after is not None else ()
         yield ObjectDiff(outcome.resource, verb, before, after, fields, reasons=outcome.reason_texts)
 
 
@@ -329,7 +330,7 @@ def _object_diff(
     explanation = explanations.of(write.key) if explanations is not None else None
     before, after = (_shown(each) for each in (write.before, write.after))
     verb = _verb(write)
-    fields = _fields(before, after) if before is not None and after is not None else ()
+    fields = changed_fields(before, after) if before is not None and after is not None else ()
     origins = {origin.path: origin for origin in explanation.fields} if explanation is not None else {}
     # An entry that another writer inserted into a list of ours shifts positions; comparing values detects most cases.
     explained_fields = tuple(
@@ -383,7 +384,8 @@ def _shown(manifest: Manifest | None) -> Manifest | None:
     return None if manifest is None else redacted(_content(manifest))
 
 
-def _fields(before: Manifest, after: Manifest) -> tuple[FieldDiff, ...]:
+def changed_fields(before: Manifest, after: Manifest) -> tuple[FieldDiff, ...]:
+    """Return the fields of which two states of an object differ; values that may be secret are digests."""
     trace = ProvenanceTrace()
     trace.step(before, _LIVE)
     trace.step(after, _OURS)

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Container, Mapping, Sequence
 from contextlib import aclosing
-from types import TracebackType
 from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
@@ -149,9 +148,7 @@ class CachedCluster:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -192,6 +189,11 @@ class CachedCluster:
         return tuple(informer.state for informer in self._informers)
 
     @property
+    def held(self) -> tuple[tuple[ObjectKey, CacheEntry], ...]:
+        """The objects in memory, without a request; one that is watched in two ways comes twice."""
+        return tuple(self._informers.held)
+
+    @property
     def failing(self) -> tuple[InformerState, ...]:
         """The state of each informer that has a problem."""
         return tuple(informer.state for informer in self._informers if informer.problem)
@@ -226,10 +228,8 @@ class CachedCluster:
             ConfigError: If there are more objects than `max_objects`.
         """
         informer = self._informers.of(WatchScope(api_version, kind, namespace))
-        if informer is not None and not await informer.ready():
-            error = informer.error
-            if error is not None:
-                raise error
+        if informer is not None and not await informer.ready() and (error := informer.error) is not None:
+            raise error
 
     def retain(self, api_version: str, kind: str, namespace: str = "") -> None:
         """Keep the informer of a kind, once it was started, until `release` was called as often.

@@ -66,6 +66,14 @@ class Informers:
         """Those of kinds of which not all objects are listed."""
         return (each for each in self._by_scope.values() if isinstance(each, SelectiveInformer))
 
+    @property
+    def held(self) -> Iterator[tuple[ObjectKey, CacheEntry]]:
+        """The objects in memory; one that is watched in two ways comes twice."""
+        for informer in self:
+            for one in informer.all if isinstance(informer, SelectiveInformer) else (informer,):
+                for (namespace, name), entry in one.store.unordered():
+                    yield ObjectKey(one.scope.api_version, one.scope.kind, name, namespace), entry
+
     async def close(self) -> None:
         """Stop all, and wait until they have ended; from then on there are none."""
         self.closed = True

@@ -49,8 +49,7 @@ __all__ = ["Controller"]
 
 _log: Final = logging.getLogger(__name__)
 
-# Objects older than this were not just created by a user.
-_RECENT: Final = timedelta(minutes=1)
+_RECENT: Final = timedelta(minutes=1)  # what is older was not just created by a user
 # How much the resync period varies, so that the operators of a cluster do not all resync at once.
 _JITTER: Final = 0.1
 # Seconds between two looks for kinds that no owner reads or writes any more; one that none has requested since the last
@@ -67,9 +66,7 @@ class Controller:
 
     def __init__(self, operator: Operator[Any], cache: CachedCluster, owners: Owners, deps: ControllerDeps) -> None:
         self.operator: Final = operator
-        self.queue: Final[WorkQueue[ObjectKey]] = WorkQueue(
-            operator.name, delays=operator.rate_limiter, metrics=deps.metrics
-        )
+        self.queue: Final[WorkQueue[ObjectKey]] = deps.queue(operator.name, operator.rate_limiter)
         self._pacer: Final[Pacer[ObjectKey]] = Pacer(self.queue.add)
         # These are read for every change of the cache.
         self._owner_kind: Final = operator.owner_kind
@@ -192,6 +189,7 @@ class Controller:
     def _enqueue_all(self, owners: Iterable[ObjectKey], key: ObjectKey, change: CacheChange) -> None:
         """Enqueue owners, unless they are paused, not selected, or their last reconcile has seen the change."""
         unseen = [owner for owner in dict.fromkeys(owners) if self._is_unseen(owner, key, change)]
+        self._deps.note_change(unseen, key, change)
         # Most changes are own writes, of which nothing is unpacked.
         if unseen and change.type is EventType.ADDED and self._is_old(change.entry):
             for owner in unseen:
@@ -260,6 +258,7 @@ class Controller:
             if any(self._cache.lacks(key) for key in observed.existing):
                 self.queue.add(owner)
             for key, change in unseen.items():
+                self._deps.note_change((owner,), key, change)
                 self._enqueue(owner, urgent=is_urgent(change), own=key == owner)
             observed.end()
 
@@ -287,6 +286,7 @@ class Controller:
             await self._departed.restore_references(owner)
             return None
         cluster, manifest, selected = found
+        cluster = self._deps.recorded(owner, cluster, self._owners.cache, self._cache)
         if not selected and not self._has_to_release(owner, manifest):
             return None
         if self._index.uid(owner) not in {None, observed.uid}:

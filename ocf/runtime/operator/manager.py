@@ -52,6 +52,7 @@ from ocf.runtime.workqueue.metrics import QueueMetrics
 if TYPE_CHECKING:
     from ocf.cluster.cache.transform import NeedsContent
     from ocf.runtime.admission.server import WebhookServer
+    from ocf.runtime.page.process import Page
     from ocf.runtime.sharding.membership import Membership
 
 __all__ = ["Manager", "require_together"]
@@ -75,10 +76,18 @@ class Manager:
         health: The checks of the probes.
         webhooks: The webhook server; None before it is started, and where webhooks are not served.
         endpoints: The address of probes and metrics; None before they are served, and where they are not.
+        page: The page of owners and reconciles; None where it is not served.
     """
 
     def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: ManagerOptions) -> None:
         require_together(operators)
+        self.page: Page | None = None
+        if options.page is not None:
+            # What it needs is loaded only where there is one.
+            from ocf.runtime.page.process import Page
+
+            self.page = Page(options.page, options.clock)
+            cluster = self.page.counting(cluster)
         self._cluster = cluster
         self._operators = tuple(operators)
         self._options = options
@@ -167,6 +176,8 @@ class Manager:
                     port=listen.port,
                 )
                 self.endpoints = await stack.enter_async_context(served)
+            if self.page is not None:
+                await stack.enter_async_context(self.page.serving(self._cluster))
             if not await self._background.open(stack):
                 return
             if self._background.opens:
@@ -280,6 +291,8 @@ class Manager:
 
     def _set_caches(self, caches: Sequence[CachedCluster], external: ExternalCalls | None = None) -> None:
         self.health.set_term(caches, self._controllers)
+        if self.page is not None:
+            self.page.view.set_term(caches, self._controllers)
         if self._metrics is not None:
             paused = {each.operator.name: partial(_paused, each) for each in self._controllers}
             self._metrics.state.set_term(caches, paused, external)
@@ -321,6 +334,10 @@ class Manager:
             if operator.fold_events:
                 folding = FoldedEvents(posted, formatter)
             recorders.append(folding or (posted if formatter is None else rewrite_events(posted, formatter)))
+        folded = folding.reconciling if folding is not None else nullcontext
+        timeline = self.page.recorder(operator.name, folded) if self.page is not None else None
+        if timeline is not None:
+            recorders.append(timeline)
         deps = ControllerDeps(
             clock=self._options.clock,
             recorder=multi_recorder(*recorders),
@@ -331,7 +348,8 @@ class Manager:
             cache_sync_timeout=self._options.cache_sync_timeout,
             random=self._options.random,
             values=self._background.values(operator.name),
-            folding=folding.reconciling if folding is not None else nullcontext,
+            folding=folded if timeline is None else timeline.reconciling,
+            timeline=timeline,
         )
         sharded = caches.sharded.get(operator.name)
         owners = Owners(operator, caches.shared, caches.owners_of(operator), cluster, sharded)

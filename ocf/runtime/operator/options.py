@@ -20,8 +20,9 @@ from ocf.runtime.leader import Timing
 from ocf.runtime.leader.election import new_identity
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.webhook_options import WebhookOptions
+from ocf.runtime.page.options import PageOptions
 from ocf.runtime.rbac import PolicyRule
-from ocf.runtime.rbac.rules import lease_rules
+from ocf.runtime.rbac.rules import REVIEW_RULES, lease_rules
 from ocf.runtime.sharding import Sharding
 from ocf.runtime.sharding.membership import Membership
 
@@ -93,6 +94,7 @@ class ManagerOptions:
             reconcile as soon as it leads. If not, it saves the memory, and a new leader first lists what it needs.
         listen: Address of probes and metrics; None serves neither.
         admission: How the operators' webhooks are served; None if this process does not serve them.
+        page: How the page of owners and reconciles is served; None does not serve it, and records nothing for it.
         metrics: Whether metrics are collected.
         metrics_prefix: Prefix of the name of the condition metric.
         registry: Registry of the metrics; None creates one.
@@ -118,6 +120,7 @@ class ManagerOptions:
     warm_standby: bool = True
     listen: Listen | None = Listen()
     admission: WebhookOptions | None = None
+    page: PageOptions | None = None
     metrics: bool = True
     metrics_prefix: str = "ocf"
     registry: CollectorRegistry | None = None
@@ -138,7 +141,7 @@ class ManagerOptions:
             )
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
-        """Return the RBAC rules of the process itself: its lease, and the certificates of its webhooks.
+        """Return the RBAC rules of the process itself: its lease, its webhooks' certificates, and its page's reviews.
 
         The rules of an operator are those of `Operator.policy_rules`.
 
@@ -151,4 +154,6 @@ class ManagerOptions:
             needed |= lease_rules(self.lease.name, self.lease.namespace, sharded=sharded)
         if self.admission is not None:
             needed |= self.admission.policy_rules(*operators)
+        if self.page is not None:
+            needed |= REVIEW_RULES
         return needed

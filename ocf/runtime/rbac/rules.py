@@ -31,6 +31,7 @@ from ocf.schema.rest_mapping import RESTMapping, StatusPlace, guessed_mapping, r
 __all__ = [
     "ANY",
     "EVENTS",
+    "REVIEW_RULES",
     "custom_definitions",
     "declared_rules",
     "is_known",
@@ -43,6 +44,13 @@ __all__ = [
 
 ANY: Final = "*"
 """Any group or resource, as in a role; in place of a kind, all kinds of a group."""
+REVIEW_RULES: Final = frozenset(
+    {
+        PolicyRule("authentication.k8s.io", "tokenreviews", "create", namespaced=False),
+        PolicyRule("authorization.k8s.io", "subjectaccessreviews", "create", namespaced=False),
+    }
+)
+"""What a process needs to find out who calls it, and what the caller may do."""
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _READS: Final = frozenset({"get", "list", "watch"})

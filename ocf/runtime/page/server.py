@@ -1,0 +1,376 @@
+"""The server of the page: routes, callers, and the stream of changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from secrets import compare_digest, token_urlsafe
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from ocf.errors import ApiError, OcfError, failure_text
+from ocf.http.limits import Limits, connections_within
+from ocf.http.server import serving_app
+from ocf.objects import ObjectKey
+from ocf.ownership.tree import OwnerExplanation, State
+from ocf.runtime.monitoring.http_server import Endpoints
+from ocf.runtime.page import html
+from ocf.runtime.page.access import Caller, Everyone, Reviews, Sessions
+from ocf.runtime.page.html import Frame, Listing
+from ocf.runtime.page.options import PageOptions, SpecText
+from ocf.runtime.page.stream import Parts, Streams, token_of
+from ocf.runtime.rbac.rules import mapping_or_guess
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.runtime.page.timeline import Reconcile, Timeline
+    from ocf.runtime.page.view import ProcessView, RequestCounter
+
+__all__ = ["serving_page"]
+
+_SHARE: Final = 1 / 4
+_MOST: Final = 2048
+# Tokens with many groups are longer than the usual limit of a header.
+_HEADER_BYTES: Final = 2**16
+_BODY_BYTES: Final = 2**20
+_ALIVE: Final = 15.0
+"""Seconds after which a stream without changes sends a comment, before a proxy takes it for dead."""
+_MOST_NAMESPACES: Final = 100
+"""Namespaces for which it is asked whether a caller may list owners, who may not list those of all."""
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_COOKIE: Final = "ocf-page"
+_LOG_IN: Final = "The page shows what the user of a token may read."
+_WAITING: Final = "This replica waits for its lease: another one leads, and shows the owners."
+_READING: Final = "The owners are still being read."
+
+_Kind = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What an open page shows.
+
+    Args:
+        of: `owners`, `activity`, or the path of an owner.
+    """
+
+    caller: Caller
+    of: str
+    listing: Listing
+
+
+@asynccontextmanager
+async def serving_page(
+    options: PageOptions, cluster: Cluster, view: ProcessView, timeline: Timeline, counter: RequestCounter
+) -> AsyncIterator[Endpoints]:
+    """Serve the page for as long as the block runs.
+
+    Args:
+        cluster: Gets the reviews of callers.
+
+    Yields:
+        Its address.
+
+    Raises:
+        ConfigError: If it cannot listen on the address.
+    """
+    page = _Page(options, cluster, view, timeline, counter)
+    limits = Limits(connections=connections_within(_SHARE, _MOST), line_bytes=_HEADER_BYTES)
+    app = page.app()
+    address = (options.host, options.port)
+    async with serving_app(app, limits, name="page", address=address, shutdown_timeout=0.1) as server:
+        try:
+            yield Endpoints(f"[{server.host}]" if ":" in server.host else server.host, server.port)
+        finally:
+            page.streams.close()
+
+
+class _Page:
+    def __init__(
+        self, options: PageOptions, cluster: Cluster, view: ProcessView, timeline: Timeline, counter: RequestCounter
+    ) -> None:
+        self._bench = options.bench
+        self._view = view
+        self._timeline = timeline
+        self._counter = counter
+        self._rights: Reviews | Everyone
+        self._rights = Everyone() if options.bench is not None else Reviews(cluster, self._resource_of)
+        self._sessions = Sessions()
+        self._form_key = token_urlsafe(16)
+        self.streams: Streams[_Shown] = Streams(self._parts, view.look)
+
+    def app(self) -> web.Application:
+        """Return the application with its routes."""
+        app = web.Application(middlewares=[self._guarded], client_max_size=_BODY_BYTES)
+        app.router.add_get("/page.css", partial(_file, html.style, "text/css"))
+        app.router.add_get("/page.js", partial(_file, html.script, "text/javascript"))
+        app.router.add_get("/", self._get)
+        app.router.add_get("/activity", self._get)
+        app.router.add_get("/changes", self._changes)
+        app.router.add_get("/{kind}/{namespace}/{name}", self._get)
+        if self._bench is None:
+            app.router.add_post("/login", self._log_in)
+            app.router.add_post("/logout", self._log_out)
+        else:
+            app.router.add_post("/{kind}/{namespace}/{name}", self._edit)
+        return app
+
+    # Requests.
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Answer with the headers that keep a browser from running anything else, whatever the answer is."""
+        try:
+            answer = await self._answered(request, handler)
+        except web.HTTPException as error:
+            answer = _text(error.text or error.reason, error.status)
+        except ApiError:
+            # Its text may have the token of the caller.
+            answer = _text("the API server does not answer: try again", web.HTTPServiceUnavailable.status_code)
+        if not answer.prepared:
+            answer.headers.update(_HEADERS)
+        return answer
+
+    async def _answered(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        host = request.host.rpartition(":")[0] if request.host.rpartition(":")[2].isdecimal() else request.host
+        if self._bench is not None and host not in _LOOPBACK:
+            # A page of another site, whose name was made to lead here, has the name of that site.
+            raise web.HTTPForbidden(text="the page is served to this machine only: use its address as printed")
+        if request.method == "POST" and not _is_own_form(request):
+            raise web.HTTPForbidden(text="a form of another site")
+        return await handler(request)
+
+    async def _caller(self, request: web.Request) -> Caller | None:
+        if self._bench is not None:
+            return await self._rights.caller("")
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            token = self._sessions.token(request.cookies.get(_COOKIE, ""))
+        return await self._rights.caller(token.strip()) if token.strip() else None
+
+    async def _get(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        if caller is None:
+            return self._login_page(request, _LOG_IN)
+        shown = _Shown(caller, request.path.strip("/") or "owners", _listing(request))
+        await self._view.look()
+        parts = await self._parts(shown)
+        if parts is None:
+            raise web.HTTPNotFound(text="no such page, or you may not see it")
+        after = html.search_form(shown.listing) if shown.of == "owners" else ""
+        owner = self._owner(shown.of)
+        if self._bench is not None and owner is not None:
+            try:
+                after = html.edit_form(await self._bench.spec(owner), self._form_key)
+            except OcfError:
+                after = ""
+        return self._document(request, shown, parts, after)
+
+    def _document(self, request: web.Request, shown: _Shown, parts: Parts, after: str) -> web.Response:
+        root = _root(request)
+        of = shown.listing.query(of=shown.of)
+        frame = Frame(_title(shown.of), root, shown.caller.user, f"{root}changes{of}")
+        body = html.document(frame, parts, token=token_of(parts), after=after)
+        return web.Response(body=body.encode(errors="replace"), content_type="text/html", charset="utf-8")
+
+    async def _changes(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        if caller is None:
+            raise web.HTTPUnauthorized(text="log in first")
+        shown = _Shown(caller, request.query.get("of", "owners"), _listing(request))
+        if await self._parts(shown) is None:
+            raise web.HTTPNotFound(text="no such page, or you may not see it")
+        stream = web.StreamResponse(
+            headers={**_HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+        )
+        await stream.prepare(request)
+        with self.streams.subscribed(shown, request.query.get("token", "")) as subscriber:
+            while not subscriber.ended:
+                try:
+                    async with asyncio.timeout(_ALIVE):
+                        await subscriber.changed.wait()
+                except TimeoutError:
+                    # The token may have expired, or been revoked.
+                    if await self._caller(request) != caller:
+                        break
+                    await stream.write(b": alive\n\n")
+                else:
+                    await stream.write(subscriber.take())
+        return stream
+
+    # Content.
+
+    async def _parts(self, shown: _Shown) -> Parts | None:
+        """Return what a page shows; None if there is no such page, or its caller may not see it."""
+        if shown.of == "owners":
+            owners, note = await self._owners(shown.caller)
+            return html.owners_parts(owners, shown.listing, note)
+        if shown.of == "activity":
+            owners, _ = await self._owners(shown.caller)
+            if not owners:
+                return None
+            records = [one for one in self._timeline.latest() if one.owner in owners]
+            visible = await self._visible(shown.caller, records)
+            numbers = self._view.queues(), self._view.watches(), self._counter.per_second
+            return html.activity_parts(*numbers, records, visible)
+        key = self._owner(shown.of)
+        kind = (key.api_version, key.kind) if key is not None else ("", "")
+        if key is None or not await self._rights.may(shown.caller, "get", kind, key.namespace, key.name):
+            return None
+        found = await self._explanation(key)
+        if found is None:
+            return None
+        records = list(self._timeline.latest(key))
+        return html.owner_parts(key, found, records, await self._visible(shown.caller, records))
+
+    async def _explanation(self, key: ObjectKey) -> OwnerExplanation | None:
+        found = self._view.owners.get(key)
+        if self._bench is None or found is None:
+            return found
+        try:
+            return await self._bench.explain(key)
+        except OcfError:
+            return found
+
+    async def _owners(self, caller: Caller) -> tuple[dict[ObjectKey, OwnerExplanation], str]:
+        """Return the owners that a caller may list, and why there may be more."""
+        if not self._view.operators:
+            return {}, _WAITING
+        note = "" if self._view.is_synced else _READING
+        found: dict[ObjectKey, OwnerExplanation] = {}
+        for kind in dict.fromkeys(self._view.operators.values()):
+            owners = {key: one for key, one in self._view.owners.items() if (key.api_version, key.kind) == kind}
+            if await self._rights.may(caller, "list", kind):
+                found |= owners
+                continue
+            homes = sorted({key.namespace for key in owners if key.namespace})
+            asked = homes[:_MOST_NAMESPACES]
+            may = await asyncio.gather(*(self._rights.may(caller, "list", kind, home) for home in asked))
+            allowed = {home for home, is_allowed in zip(asked, may, strict=True) if is_allowed}
+            found |= {key: one for key, one in owners.items() if key.namespace in allowed}
+            if len(allowed) < len(homes):
+                note = note or f"{kind[1]}: only those of the namespaces in which you may list them are shown."
+        return found, note
+
+    async def _visible(self, caller: Caller, records: Iterable[Reconcile]) -> Callable[[ObjectKey], bool]:
+        """Return a function that tells whether a caller may read an object that was written."""
+        written = {(one.key.api_version, one.key.kind, one.key.namespace) for each in records for one in each.writes}
+        asked = sorted(written)
+        may = await asyncio.gather(*(self._rights.may(caller, "get", (one[0], one[1]), one[2]) for one in asked))
+        allowed = {one for one, is_allowed in zip(asked, may, strict=True) if is_allowed}
+        return lambda key: (key.api_version, key.kind, key.namespace) in allowed
+
+    def _owner(self, path: str) -> ObjectKey | None:
+        """Return the owner of a path; None if no operator has such owners."""
+        parts = path.split("/")
+        if len(parts) != len(("kind", "namespace", "name")):
+            return None
+        for api_version, kind in self._view.operators.values():
+            key = ObjectKey(api_version, kind, parts[2], "" if parts[1] == "-" else parts[1])
+            if parts[0] == f"{kind}.{key.group_kind[0]}":
+                return key
+        return None
+
+    def _resource_of(self, api_version: str, kind: str) -> Any:
+        return mapping_or_guess(api_version, kind, self._view.definitions)
+
+    # Log in and out.
+
+    def _login_page(self, request: web.Request, problem: str) -> web.Response:
+        frame = Frame("Log in", _root(request))
+        body = html.document(frame, {"login": html.login_form(problem, frame.root)})
+        headers = {"WWW-Authenticate": "Bearer"}
+        return web.Response(
+            body=body.encode(errors="replace"), content_type="text/html", charset="utf-8", status=401, headers=headers
+        )
+
+    async def _log_in(self, request: web.Request) -> web.StreamResponse:
+        token = str((await request.post()).get("token", "")).strip()
+        if not token or await self._rights.caller(token) is None:
+            return self._login_page(request, "The token is not one of this cluster, or has expired.")
+        answer = web.Response(status=303, headers={"Location": "."})
+        is_secure = request.headers.get("X-Forwarded-Proto", request.scheme) == "https"
+        answer.set_cookie(
+            _COOKIE, self._sessions.open(token), httponly=True, samesite="Strict", secure=is_secure, path="/"
+        )
+        return answer
+
+    async def _log_out(self, request: web.Request) -> web.StreamResponse:
+        self._sessions.close(request.cookies.get(_COOKIE, ""))
+        answer = web.Response(status=303, headers={"Location": "."})
+        answer.del_cookie(_COOKIE, path="/")
+        return answer
+
+    # The spec of an owner, in `ocf dev` only.
+
+    async def _edit(self, request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        key = self._owner(request.path.strip("/"))
+        if key is None or self._bench is None or not compare_digest(str(form.get("key", "")), self._form_key):
+            raise web.HTTPForbidden(text="the form is of another process: load the page again")
+        edited = SpecText(str(form.get("spec", "")).replace("\r\n", "\n"), str(form.get("version", "")))
+        plan, problem = None, ""
+        try:
+            if form.get("do") == "write":
+                await self._bench.write(key, edited)
+                return web.Response(status=303, headers={"Location": request.path})
+            plan = await self._bench.planned(key, edited)
+        except OcfError as error:
+            problem = failure_text(error)
+        shown = _Shown(Caller(""), request.path.strip("/"), Listing())
+        await self._view.look()
+        parts = await self._parts(shown)
+        if parts is None:
+            raise web.HTTPNotFound(text="the owner is gone")
+        return self._document(request, shown, parts, html.edit_form(edited, self._form_key, problem=problem, plan=plan))
+
+
+def _is_own_form(request: web.Request) -> bool:
+    """Return whether a form comes from a page of this server, as far as the browser says."""
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")
+    origin = request.headers.get("Origin")
+    return site in {"same-origin", "none"} and (origin is None or origin.partition("://")[2] == request.host)
+
+
+def _listing(request: web.Request) -> Listing:
+    state, page = request.query.get("state", ""), request.query.get("page", "")
+    return Listing(
+        search=request.query.get("q", "")[:200],
+        state=state if state in {*State} else "",
+        page=int(page) if page.isascii() and page.isdecimal() and len(page) < len("1000000") else 0,
+    )
+
+
+def _root(request: web.Request) -> str:
+    """Return the relative address of the first page, so that a proxy may serve the page below a path."""
+    return "../" * (request.path.count("/") - 1)
+
+
+def _title(of: str) -> str:
+    return of.rpartition("/")[2]
+
+
+async def _file(content: Callable[[], str], content_type: str, _: web.Request) -> web.Response:
+    return web.Response(text=content(), content_type=content_type, charset="utf-8")
+
+
+def _text(text: str, status: int) -> web.Response:
+    return web.Response(text=f"{text}\n", status=status, content_type="text/plain")

@@ -1,0 +1,255 @@
+"""What the page shows of a process: the explanation of each owner, from the caches, and numbers of queue and watches.
+
+Only the owners whose objects have changed since the last look are explained again, in slices between which reconciles
+go on. Nothing is computed unless someone looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.cluster.interceptor import InterceptingCluster
+from ocf.cluster.request_log import Request
+from ocf.objects import Manifest, ObjectKey
+from ocf.ownership.explanation import explain_owner
+from ocf.ownership.snapshot import OwnerSnapshot, made_for
+from ocf.ownership.tree import OwnerExplanation
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache.serialization import CacheEntry
+    from ocf.concepts import Clock
+    from ocf.runtime.operator.controller import Controller
+
+__all__ = ["ProcessView", "QueueNumbers", "RequestCounter", "WatchNumbers"]
+
+_SLICE: Final = 0.01
+"""Seconds after which other tasks go on."""
+_STALE: Final = timedelta(seconds=30)
+"""How old an explanation may get, since it names durations."""
+_RATE_SECONDS: Final = 10
+_SECRET: Final = ("", "Secret")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNumbers:
+    """The queue of an operator.
+
+    Args:
+        waiting: Number of owners that wait.
+        running: Number of running reconciles.
+        later: Number of owners that are scheduled for later.
+        paused: Number of paused owners.
+    """
+
+    operator: str
+    waiting: int
+    running: int
+    later: int
+    paused: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchNumbers:
+    """A watch of the process.
+
+    Args:
+        namespace: Its namespace; empty for all.
+        objects: Number of objects in memory.
+        problem: Its problem; empty if it has none.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    objects: int
+    problem: str
+
+
+class RequestCounter:
+    """Counts the requests of a process in the last seconds."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[tuple[int, int]] = deque(maxlen=_RATE_SECONDS + 1)
+
+    def count(self) -> None:
+        """Count a request."""
+        now = int(asyncio.get_running_loop().time())
+        last = self._seconds[-1] if self._seconds else (-1, 0)
+        if last[0] == now:
+            self._seconds[-1] = now, last[1] + 1
+        else:
+            self._seconds.append((now, 1))
+
+    @property
+    def per_second(self) -> float:
+        """Requests per second, of the last 10 whole seconds."""
+        now = int(asyncio.get_running_loop().time())
+        recent = sum(count for second, count in self._seconds if now - _RATE_SECONDS <= second < now)
+        return recent / _RATE_SECONDS
+
+    def counting(self, cluster: Cluster) -> Cluster:
+        """Return a cluster whose requests are counted."""
+        return _CountedCluster(cluster, self)
+
+
+class _CountedCluster(InterceptingCluster):
+    """A cluster whose requests are counted."""
+
+    def __init__(self, cluster: Cluster, counter: RequestCounter) -> None:
+        super().__init__(cluster)
+        self._counter = counter
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        del request
+        self._counter.count()
+        return await send()
+
+
+@dataclass(slots=True)
+class _Known:
+    """The explanation of an owner, and of which versions of which objects it is."""
+
+    versions: frozenset[tuple[ObjectKey, str]]
+    found: OwnerExplanation
+    at: datetime
+
+
+class ProcessView:
+    """The owners of a process, explained from its caches."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._caches: Sequence[CachedCluster] = ()
+        self._controllers: Sequence[Controller] = ()
+        self._known: dict[ObjectKey, _Known] = {}
+        self._made_for: dict[ObjectKey, tuple[str, tuple[str, ...]]] = {}
+        self._looking = asyncio.Lock()
+
+    def set_term(self, caches: Sequence[CachedCluster], controllers: Sequence[Controller]) -> None:
+        """Set the caches and the controllers of the current term as the leader; none between terms."""
+        self._caches, self._controllers = caches, controllers
+        self._known.clear()
+        self._made_for.clear()
+
+    @property
+    def now(self) -> datetime:
+        """The time."""
+        return self._clock.now()
+
+    @property
+    def operators(self) -> Mapping[str, tuple[str, str]]:
+        """The kind of owners of each running operator; none while another process leads."""
+        return {each.operator.name: each.operator.owner_kind for each in self._controllers}
+
+    @property
+    def definitions(self) -> list[Manifest]:
+        """The definitions of kinds that the operators have."""
+        return [one for each in self._controllers for one in each.operator.all_definitions]
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the owners of all operators are in memory."""
+        return bool(self._controllers) and not any(each.declared.ready() for each in self._controllers)
+
+    @property
+    def owners(self) -> Mapping[ObjectKey, OwnerExplanation]:
+        """The explanation of each owner, as of the last look."""
+        return {key: known.found for key, known in self._known.items()}
+
+    def queues(self) -> list[QueueNumbers]:
+        """Return the queue of each operator."""
+        return [
+            QueueNumbers(each.operator.name, each.queue.depth, len(each.queue.running), each.queue.later, each.paused)
+            for each in self._controllers
+        ]
+
+    def watches(self) -> list[WatchNumbers]:
+        """Return the watches of the process, those with a problem first."""
+        found = [
+            WatchNumbers(each.api_version, each.kind, each.namespace, each.objects, each.problem)
+            for cache in self._caches
+            for each in cache.informers
+        ]
+        return sorted(found, key=lambda one: (not one.problem, one.kind, one.api_version, one.namespace))
+
+    async def look(self) -> None:
+        """Explain the owners whose objects have changed since the last look, or that were explained long ago."""
+        async with self._looking:
+            loop = asyncio.get_running_loop()
+            caches, began = self._caches, loop.time()
+            held = _Held(caches, self._made_for)
+            owners = [key for each in self._controllers for key in held.owners(each)]
+            for gone in self._known.keys() - set(owners):
+                del self._known[gone]
+            for key in owners:
+                self._explain(key, held)
+                if loop.time() - began > _SLICE:
+                    await asyncio.sleep(0)
+                    if self._caches is not caches:
+                        return
+                    began = loop.time()
+
+    def _explain(self, key: ObjectKey, held: _Held) -> None:
+        entries = held.below(key)
+        versions = frozenset((one, entry.version) for one, entry in entries.items())
+        known, now = self._known.get(key), self._clock.now()
+        if known is not None and known.versions == versions and now - known.at < _STALE:
+            return
+        objects = [_plain(entry.unpack()) for entry in entries.values()]
+        snapshot = OwnerSnapshot(objects=objects, now=now, with_status=[key.group_kind])
+        self._known[key] = _Known(versions, explain_owner(snapshot, key), now)
+
+
+class _Held:
+    """The objects of caches at one instant, by what they belong to; nothing is unpacked that has an owner."""
+
+    def __init__(self, caches: Sequence[CachedCluster], known: dict[ObjectKey, tuple[str, tuple[str, ...]]]) -> None:
+        self.entries: dict[ObjectKey, CacheEntry] = {}
+        self._below: dict[str, list[ObjectKey]] = {}
+        for cache in caches:
+            self.entries.update(cache.held)
+        for gone in known.keys() - self.entries.keys():
+            del known[gone]
+        for key, entry in self.entries.items():
+            for uid in entry.owners or _uids(key, entry, known):
+                self._below.setdefault(uid, []).append(key)
+
+    def owners(self, controller: Controller) -> Iterator[ObjectKey]:
+        """Yield the owners of an operator."""
+        kind = controller.operator.owner_kind
+        for key, entry in controller.owner_cache.held:
+            if (key.api_version, key.kind) == kind and key in self.entries and not entry.metadata_only:
+                yield key
+
+    def below(self, owner: ObjectKey) -> Mapping[ObjectKey, CacheEntry]:
+        """Return an owner, and what belongs to it."""
+        found = {owner: self.entries[owner]}
+        queue = deque([owner])
+        while queue:
+            for key in self._below.get(self.entries[queue.popleft()].uid, ()):
+                if key not in found:
+                    found[key] = self.entries[key]
+                    queue.append(key)
+        return found
+
+
+def _uids(key: ObjectKey, entry: CacheEntry, known: dict[ObjectKey, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """Return the owners that an object without owner references was made for."""
+    found = known.get(key)
+    if found is None or found[0] != entry.version:
+        found = known[key] = entry.version, tuple(made_for(entry.unpack()))
+    return found[1]
+
+
+def _plain(live: Manifest) -> Manifest:
+    """Return an object without the values of a Secret, which no explanation needs."""
+    if ObjectKey.of(live).group_kind != _SECRET:
+        return live
+    return {name: live[name] for name in ("apiVersion", "kind", "metadata")}
