@@ -1,12 +1,11 @@
 """The page as HTML, rendered on the server: it is complete without a script, which only replaces its parts.
 
-Every text of others is escaped here, isolated from the direction of what surrounds it, and without characters that
-control a terminal.
+Every text of others is escaped here, isolated from the direction of what surrounds it, and has escapes for characters
+that are not visible.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +18,12 @@ from urllib.parse import quote, urlencode
 from ocf.autoscaling.explain.html_page import COLOURS, STYLE
 from ocf.autoscaling.explain.svg import picture, rect, text
 from ocf.objects import ObjectKey
+from ocf.objects.printable import visible
 from ocf.objects.timestamps import format_time
 from ocf.ownership import values
+from ocf.ownership.diagram import diagram_of
 from ocf.ownership.lines import by_trouble
+from ocf.ownership.picture import MARKS, to_svg
 from ocf.ownership.tree import OwnerExplanation, State, TreeNode
 from ocf.runtime.page.timeline import Reconcile, Write
 from ocf.runtime.page.view import QueueNumbers, WatchNumbers
@@ -41,7 +43,6 @@ _SIGNS: Final = {
     State.GONE: "∅",
     State.FAILING: "✗",
 }
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BARS: Final = (600, 60)
 _MOST_LINES: Final = 400
 
@@ -84,6 +85,8 @@ class Listing:
 
     def selects(self, key: ObjectKey, found: OwnerExplanation) -> bool:
         """Return whether an owner is listed, on some page."""
+        if not (self.state or self.search):
+            return True
         if self.state and found.root.state != self.state:
             return False
         place = f"{key.kind} {key.namespace}/{key.name} {found.sentence}".lower()
@@ -94,10 +97,10 @@ def plain(value: str) -> str:
     r"""Return a text for HTML, and for the value of an attribute.
 
     Example:
-        >>> plain("<b>\x1b[2J")
-        '&lt;b&gt;�[2J'
+        >>> print(plain("<b>\x1b[2J"))
+        &lt;b&gt;\x1b[2J
     """
-    return escape(_CONTROL.sub("\ufffd", value))
+    return escape(visible(value))
 
 
 def isolated(value: str) -> str:
@@ -149,7 +152,7 @@ def document(frame: Frame, parts: Mapping[str, str], *, token: str = "", after: 
 @cache
 def style() -> str:
     """Return the style of the page."""
-    return COLOURS + STYLE + files("ocf.runtime.page").joinpath("page.css").read_text(encoding="utf-8")
+    return COLOURS + STYLE + MARKS + files("ocf.runtime.page").joinpath("page.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -254,6 +257,7 @@ def owner_parts(
             f"<h1>{_mark(found.root.state)} {plain(key.kind)} {isolated(place)}</h1>"
             f'<p class="cause">{isolated(found.sentence)}</p>{remarks}'
         ),
+        "picture": f"<h2>Picture</h2><figure>{to_svg(diagram_of(found))}</figure>",
         "tree": f'<h2>Objects</h2><ul class="tree">{_node(found.root)}</ul>{left_out}',
         "reconciles": _reconciles(records, visible),
     }

@@ -56,6 +56,8 @@ _COOKIE: Final = "ocf-page"
 _LOG_IN: Final = "The page shows what the user of a token may read."
 _WAITING: Final = "This replica waits for its lease: another one leads, and shows the owners."
 _READING: Final = "The owners are still being read."
+_FIRST_LOOK: Final = 0.5
+"""Seconds after which the first page shows the owners that are explained by then, and that others follow."""
 
 _Kind = tuple[str, str]
 
@@ -111,7 +113,12 @@ class _Page:
         self._rights = Everyone() if options.bench is not None else Reviews(cluster, self._resource_of)
         self._sessions = Sessions()
         self._form_key = token_urlsafe(16)
-        self.streams: Streams[_Shown] = Streams(self._parts, view.look)
+        self.streams: Streams[_Shown] = Streams(self._parts, self._look)
+
+    async def _look(self, shown: Iterable[_Shown]) -> None:
+        """Look at all owners, if an open page shows them."""
+        if any(self._owner(one.of) is None for one in shown):
+            await self._view.look()
 
     def app(self) -> web.Application:
         """Return the application with its routes."""
@@ -171,7 +178,8 @@ class _Page:
         if caller is None:
             return self._login_page(request, _LOG_IN)
         shown = _Shown(caller, request.path.strip("/") or "owners", _listing(request))
-        await self._view.look()
+        if self._owner(shown.of) is None:
+            await self._view.look(within=_FIRST_LOOK)
         parts = await self._parts(shown)
         if parts is None:
             raise web.HTTPNotFound(text="no such page, or you may not see it")
@@ -242,7 +250,7 @@ class _Page:
         return html.owner_parts(key, found, records, await self._visible(shown.caller, records))
 
     async def _explanation(self, key: ObjectKey) -> OwnerExplanation | None:
-        found = self._view.owners.get(key)
+        found = self._view.explanation(key)
         if self._bench is None or found is None:
             return found
         try:
@@ -255,6 +263,8 @@ class _Page:
         if not self._view.operators:
             return {}, _WAITING
         note = "" if self._view.is_synced else _READING
+        if self._view.unexplained:
+            note = f"{self._view.unexplained} more owners are still being explained: load the page again."
         found: dict[ObjectKey, OwnerExplanation] = {}
         for kind in dict.fromkeys(self._view.operators.values()):
             owners = {key: one for key, one in self._view.owners.items() if (key.api_version, key.kind) == kind}
@@ -331,12 +341,12 @@ class _Page:
         try:
             if form.get("do") == "write":
                 await self._bench.write(key, edited)
-                return web.Response(status=303, headers={"Location": request.path})
+                # Its own name, so that a proxy may serve the page below a path.
+                return web.Response(status=303, headers={"Location": f"./{request.rel_url.raw_name}"})
             plan = await self._bench.planned(key, edited)
         except OcfError as error:
             problem = failure_text(error)
         shown = _Shown(Caller(""), request.path.strip("/"), Listing())
-        await self._view.look()
         parts = await self._parts(shown)
         if parts is None:
             raise web.HTTPNotFound(text="the owner is gone")

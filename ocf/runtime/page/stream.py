@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Final, Generic, TypeVar
@@ -99,10 +99,12 @@ class Streams(Generic[K]):
 
     Args:
         render: Returns the parts of what pages show; None if their caller may not see it any more.
-        look: Called before the parts of all are rendered.
+        look: Called with what all pages show before the parts of all are rendered.
     """
 
-    def __init__(self, render: Callable[[K], Awaitable[Parts | None]], look: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, render: Callable[[K], Awaitable[Parts | None]], look: Callable[[Iterable[K]], Awaitable[None]]
+    ) -> None:
         self._render = render
         self._look = look
         self._channels: dict[K, _Channel] = {}
@@ -144,7 +146,7 @@ class Streams(Generic[K]):
         while self._channels:
             began = loop.time()
             try:
-                await self._look()
+                await self._look([*self._channels])
                 for key, channel in [*self._channels.items()]:
                     await self._publish_one(key, channel)
             except Exception as error:  # noqa: BLE001 (the next attempt may succeed, and the page says that it is late)

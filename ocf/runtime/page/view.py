@@ -130,13 +130,18 @@ class ProcessView:
         self._controllers: Sequence[Controller] = ()
         self._known: dict[ObjectKey, _Known] = {}
         self._made_for: dict[ObjectKey, tuple[str, tuple[str, ...]]] = {}
-        self._looking = asyncio.Lock()
+        self._looking: asyncio.Task[None] | None = None
+        self._state: object = None
+        self._looked = clock.now()
+        self.unexplained = 0
+        """Number of owners that no look has explained yet."""
 
     def set_term(self, caches: Sequence[CachedCluster], controllers: Sequence[Controller]) -> None:
         """Set the caches and the controllers of the current term as the leader; none between terms."""
         self._caches, self._controllers = caches, controllers
         self._known.clear()
         self._made_for.clear()
+        self._state = None
 
     @property
     def now(self) -> datetime:
@@ -179,22 +184,48 @@ class ProcessView:
         ]
         return sorted(found, key=lambda one: (not one.problem, one.kind, one.api_version, one.namespace))
 
-    async def look(self) -> None:
-        """Explain the owners whose objects have changed since the last look, or that were explained long ago."""
-        async with self._looking:
-            loop = asyncio.get_running_loop()
-            caches, began = self._caches, loop.time()
-            held = _Held(caches, self._made_for)
-            owners = [key for each in self._controllers for key in held.owners(each)]
-            for gone in self._known.keys() - set(owners):
-                del self._known[gone]
-            for key in owners:
-                self._explain(key, held)
-                if loop.time() - began > _SLICE:
-                    await asyncio.sleep(0)
-                    if self._caches is not caches:
-                        return
-                    began = loop.time()
+    async def look(self, within: float | None = None) -> None:
+        """Explain the owners whose objects have changed since the last look, or that were explained long ago.
+
+        Args:
+            within: Seconds after which it goes on by itself, when only some owners may be explained; None waits for all.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="look of the page at owners")
+        await asyncio.wait([self._looking], timeout=within)
+        if self._looking.done():
+            self._looking.result()
+
+    def explanation(self, key: ObjectKey) -> OwnerExplanation | None:
+        """Return the explanation of an owner as it is now; None if no operator has it."""
+        held = _Held(self._caches, self._made_for)
+        if not any(key == one for each in self._controllers for one in held.owners(each)):
+            return None
+        self._explain(key, held)
+        return self._known[key].found
+
+    async def _look(self) -> None:
+        caches = self._caches
+        state = [one for each in caches for one in each.informers]
+        if state == self._state and self._clock.now() - self._looked < _STALE:
+            return
+        self._state, self._looked = None, self._clock.now()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        held = _Held(caches, self._made_for)
+        owners = [key for each in self._controllers for key in held.owners(each)]
+        for gone in self._known.keys() - set(owners):
+            del self._known[gone]
+        for key in owners:
+            self._explain(key, held)
+            if loop.time() - began > _SLICE:
+                self.unexplained = len(owners) - len(self._known)
+                await asyncio.sleep(0)
+                if self._caches is not caches:
+                    return
+                began = loop.time()
+        self.unexplained = 0
+        self._state = state
 
     def _explain(self, key: ObjectKey, held: _Held) -> None:
         entries = held.below(key)
