@@ -139,15 +139,18 @@ async def _dev(target: str, options: _DevOptions) -> None:
 @asynccontextmanager
 async def _run_operators(operators: Sequence[Operator[Any]], kubeconfig: Path) -> AsyncIterator[Manager]:
     """Run the operators as clients of the API, with their webhooks."""
+    from ocf.cli.dev_page import DevBench
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
     from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
+    from ocf.runtime.page import PageOptions
 
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
         address = Url(f"https://{_HOST}")
         admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
-        manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)
+        page = PageOptions(port=0, host=_HOST, bench=DevBench(operators, cluster))
+        manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission, page=page)
         manager = await stack.enter_async_context(running(cluster, *operators, options=manager_options))
         await manager.started()
         yield manager
@@ -159,3 +162,5 @@ def _print_operators(operators: Sequence[Operator[Any]], manager: Manager) -> No
         echo(f"operator {operator.name} reconciles {kind} of {api_version}")
     if manager.endpoints is not None:
         click.echo(f"metrics on {manager.endpoints.url}/metrics")
+    if manager.page is not None and manager.page.address is not None:
+        click.echo(f"page on {manager.page.address.url}/")

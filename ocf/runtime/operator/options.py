@@ -20,7 +20,7 @@ from ocf.runtime.leader import Timing
 from ocf.runtime.leader.election import new_identity
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.webhook_options import WebhookOptions
-from ocf.runtime.page.options import PageOptions
+from ocf.runtime.page import PageOptions
 from ocf.runtime.rbac import PolicyRule
 from ocf.runtime.rbac.rules import REVIEW_RULES, lease_rules
 from ocf.runtime.sharding import Sharding

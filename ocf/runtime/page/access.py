@@ -171,7 +171,7 @@ class Sessions:
     def open(self, token: str) -> str:
         """Return the identifier of a new session of a token."""
         self._drop(name for name, (until, _) in self._tokens.items() if until <= self._now())
-        self._drop([*self._tokens][: len(self._tokens) - _MOST_SESSIONS + 1])
+        self._drop([*self._tokens][: max(0, len(self._tokens) - _MOST_SESSIONS + 1)])
         name = token_urlsafe(32)
         self._tokens[name] = self._now() + _SESSION_SECONDS, token
         return name

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 from ocf.autoscaling.explain.html_page import COLOURS, STYLE
-from ocf.autoscaling.explain.svg import picture, rect, text
+from ocf.autoscaling.explain.svg import picture, rect
 from ocf.objects import ObjectKey
 from ocf.objects.printable import visible
 from ocf.objects.timestamps import format_time
@@ -80,7 +80,7 @@ class Listing:
     def query(self, **changes: str | int) -> str:
         """Return the query of the address, with changes."""
         fields = {"q": self.search, "state": self.state, "page": self.page} | changes
-        named = urlencode({name: value for name, value in fields.items() if value})
+        named = urlencode({name: value for name, value in fields.items() if value}, errors="replace")
         return f"?{named}" if named else "."
 
     def selects(self, key: ObjectKey, found: OwnerExplanation) -> bool:
@@ -116,7 +116,9 @@ def owner_path(key: ObjectKey) -> str:
         'Shop.example.com/town/corner'
     """
     group, kind = key.group_kind
-    return "/".join(quote(one, safe="") for one in (f"{kind}.{group}", key.namespace or "-", key.name))
+    return "/".join(
+        quote(one, safe="", errors="replace") for one in (f"{kind}.{group}", key.namespace or "-", key.name)
+    )
 
 
 def document(frame: Frame, parts: Mapping[str, str], *, token: str = "", after: str = "") -> str:
@@ -139,7 +141,7 @@ def document(frame: Frame, parts: Mapping[str, str], *, token: str = "", after: 
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{plain(frame.title)}: operator</title>\n"
+        f"<title>{plain(frame.title)}</title>\n"
         f'<link rel="stylesheet" href="{root}page.css">\n<link rel="icon" href="data:,">\n'
         f'<script src="{root}page.js" defer></script>\n</head>\n<body>\n'
         '<a class="skip" href="#main">To the content</a>\n'
@@ -198,13 +200,13 @@ def owners_parts(found: Mapping[ObjectKey, OwnerExplanation], listing: Listing, 
     nothing = "No owner is found." if found else "" if note else "There is no owner."
     return {
         "summary": f'<h1>{total}</h1><ul class="states">{states}</ul>{hint}',
+        "search": _search_form(listing),
         "owners": (f'<ol class="owners">{rows}</ol>' if rows else f"<p>{nothing}</p>")
         + _pages(listing, page, len(ordered)),
     }
 
 
-def search_form(listing: Listing) -> str:
-    """Return the form that searches owners, which no change replaces."""
+def _search_form(listing: Listing) -> str:
     state = f'<input type="hidden" name="state" value="{plain(listing.state)}">' if listing.state else ""
     return (
         '<form role="search" action="."><label for="q">Search</label>'
@@ -334,9 +336,9 @@ def _bars(records: Sequence[Reconcile]) -> str:
     width, height = _BARS
     longest = max(one.seconds for one in records) or 1.0
     step = width / 50
-    bars = []
+    bars: list[str] = []
     for number, one in enumerate(records):
-        tall = max(2.0, round(one.seconds / longest * (height - 24), 1))
+        tall = max(2.0, round(one.seconds / longest * (height - 12), 1))
         x, y = round(width - (number + 1) * step, 1), height - 12.0 - tall
         bars.append(rect(x, y, (str(step - 2), tall), f"band {'bad' if one.problem else 'good'}"))
         if one.problem:
@@ -344,15 +346,16 @@ def _bars(records: Sequence[Reconcile]) -> str:
     failed = sum(bool(one.problem) for one in records)
     words = f"{longest:.3g} s at most, {failed} failed"
     drawn = picture(
-        [*bars, text(0, 9, words)],
+        bars,
         title="Durations of the reconciles",
         description=f"{words}. The list below has them all.",
         identifier="durations",
         viewBox=f"0 0 {width} {height}",
-        class_="plot",
+        preserveAspectRatio="none",
+        class_="bars",
         role="img",
     )
-    return f"<figure>{drawn}</figure>"
+    return f"<figure>{drawn}<figcaption>{words}</figcaption></figure>"
 
 
 def _reconcile(one: Reconcile, visible: Callable[[ObjectKey], bool]) -> str:
@@ -412,7 +415,7 @@ def edit_form(edited: SpecText, key: str, *, problem: str = "", plan: Sequence[C
     return (
         f'<section id="edit"><details{is_open}><summary>Edit the spec</summary><form method="post" action="#edit">'
         f'<input type="hidden" name="key" value="{plain(key)}">'
-        f'<input type="hidden" name="version" value="{plain(edited.version)}">'
+        f'<input type="hidden" name="generation" value="{plain(edited.generation)}">'
         f'<label for="spec">Spec as YAML</label><textarea id="spec" name="spec" rows="16" spellcheck="false">\n'
         f"{plain(edited.text)}</textarea>"
         f'<button name="do" value="plan">Show what would be written</button>{write}</form>{shown}</details></section>'

@@ -26,11 +26,11 @@ class SpecText:
 
     Args:
         text: The spec as YAML.
-        version: The resource version of the owner; a write of another version is rejected.
+        generation: The generation of the owner that has it; an edit of another one is rejected.
     """
 
     text: str
-    version: str
+    generation: str
 
 
 class Bench(Protocol):

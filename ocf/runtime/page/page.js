@@ -7,7 +7,8 @@
 
   const replace = (id, html) => {
     const part = document.getElementById(id);
-    if (!part) return;
+    // What the reader types is not replaced.
+    if (!part || part.querySelector("input")) return;
     // What the reader has opened stays open, and what has the focus keeps it.
     const open = new Set([...part.querySelectorAll("details[open][id]")].map((one) => one.id));
     const active = part.contains(document.activeElement) ? document.activeElement : null;

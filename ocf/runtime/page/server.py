@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from secrets import compare_digest, token_urlsafe
@@ -183,13 +183,11 @@ class _Page:
         parts = await self._parts(shown)
         if parts is None:
             raise web.HTTPNotFound(text="no such page, or you may not see it")
-        after = html.search_form(shown.listing) if shown.of == "owners" else ""
+        after = ""
         owner = self._owner(shown.of)
         if self._bench is not None and owner is not None:
-            try:
+            with suppress(OcfError):
                 after = html.edit_form(await self._bench.spec(owner), self._form_key)
-            except OcfError:
-                after = ""
         return self._document(request, shown, parts, after)
 
     def _document(self, request: web.Request, shown: _Shown, parts: Parts, after: str) -> web.Response:
@@ -336,7 +334,7 @@ class _Page:
         key = self._owner(request.path.strip("/"))
         if key is None or self._bench is None or not compare_digest(str(form.get("key", "")), self._form_key):
             raise web.HTTPForbidden(text="the form is of another process: load the page again")
-        edited = SpecText(str(form.get("spec", "")).replace("\r\n", "\n"), str(form.get("version", "")))
+        edited = SpecText(str(form.get("spec", "")).replace("\r\n", "\n"), str(form.get("generation", "")))
         plan, problem = None, ""
         try:
             if form.get("do") == "write":
@@ -375,7 +373,8 @@ def _root(request: web.Request) -> str:
 
 
 def _title(of: str) -> str:
-    return of.rpartition("/")[2]
+    kind, _, place = of.partition("/")
+    return f"{place} ({kind.partition('.')[0]})" if place else of.capitalize()
 
 
 async def _file(content: Callable[[], str], content_type: str, _: web.Request) -> web.Response:

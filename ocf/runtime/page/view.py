@@ -188,7 +188,7 @@ class ProcessView:
         """Explain the owners whose objects have changed since the last look, or that were explained long ago.
 
         Args:
-            within: Seconds after which it goes on by itself, when only some owners may be explained; None waits for all.
+            within: Seconds after which it goes on by itself, when some owners may not be explained; None waits for all.
         """
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(), name="look of the page at owners")
