@@ -74,6 +74,7 @@ class ShardedBy(StrEnum):
     "--sharding", type=OneOf(ShardedBy), default=None, help="Divide the owners among the processes; default: one works."
 )
 @click.option("--watch-namespace", multiple=True, metavar="NAME", help="Namespace to watch; repeatable; default: all.")
+@click.option("--page", is_flag=True, help="Serve the page of owners and reconciles in each process.")
 @click.option("--kopf", is_flag=True, help="Also grant what kopf requires, for a kopf process.")
 @click.option(
     "--owner-references-enforced",
@@ -97,6 +98,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     leader_election: bool,
     sharding: ShardedBy | None,
     watch_namespace: tuple[str, ...],
+    page: bool,
     kopf: bool,
     owner_references_enforced: bool,
 ) -> None:
@@ -120,6 +122,7 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
         leader_election=leader_election,
         sharding=sharding.value if sharding is not None else "",
         watch_namespaces=watch_namespace,
+        page=page,
         kopf=kopf,
         owner_references_enforced=owner_references_enforced,
         project=_project(Path(_PROJECT)),

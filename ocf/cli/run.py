@@ -27,8 +27,8 @@ def run(target: str) -> None:
     This is the program of an operator's container. All operators of a module run in one process, which has the name of
     the first one: its lease, and the prefix of its metrics. Environment variables configure it, and `ocf manifests`
     writes a Deployment that sets them: POD_NAMESPACE, LEADER_ELECTION, WARM_STANDBY, WATCH_NAMESPACES, PORT,
-    WEBHOOK_SERVICE, WEBHOOK_PORT, WEBHOOK_CERTIFICATES and TRACING. Log lines are JSON on the standard error. Ctrl-C
-    and SIGTERM stop them.
+    WEBHOOK_SERVICE, WEBHOOK_PORT, WEBHOOK_CERTIFICATES, PAGE_PORT and TRACING. Log lines are JSON on the standard
+    error. Ctrl-C and SIGTERM stop them.
 
     Example:
         ocf run shop.operator

@@ -85,6 +85,7 @@ class InstallOptions:
         leader_election: Whether the processes elect a leader.
         sharding: What the processes divide the owners by, `uid` or `namespace`; empty for one that reconciles all.
         watch_namespaces: Namespaces that the operator watches; empty for all.
+        page: Whether each process serves the page of owners and reconciles, on its loopback address.
         kopf: Whether the operator runs in a kopf process, which needs further privileges.
         owner_references_enforced: Whether the cluster runs the admission plugin `OwnerReferencesPermissionEnforcement`,
             as OpenShift does. Bundles for OLM always grant what it requires.
@@ -105,6 +106,7 @@ class InstallOptions:
     leader_election: bool = True
     sharding: str = ""
     watch_namespaces: Sequence[str] = ()
+    page: bool = False
     kopf: bool = False
     owner_references_enforced: bool = False
     project: Project = field(default_factory=Project)

@@ -21,7 +21,13 @@ from ocf.runtime.admission.policies import Policy, policy_manifests
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator import ManagerOptions, Operator
-from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
+from ocf.runtime.operator.environment import (
+    METRICS_PORT,
+    PAGE_PORT,
+    WEBHOOK_PORT,
+    environment_options,
+    metrics_prefix,
+)
 from ocf.runtime.operator.manager import require_together
 from ocf.runtime.operator.operator import Kind
 from ocf.runtime.pod_objects import (
@@ -128,6 +134,8 @@ class Installation:
             given["LEADER_ELECTION"] = "false"
         if self.options.sharding:
             given["SHARDING"] = self.options.sharding
+        if self.options.page:
+            given["PAGE_PORT"] = str(PAGE_PORT)
         if self.options.watch_namespaces:
             given["WATCH_NAMESPACES"] = ",".join(self.options.watch_namespaces)
         if self.serves_webhooks:

@@ -25,6 +25,7 @@ COMBINATIONS = [
     pytest.param({"webhooks": False, "leader_election": False}, id="neither"),
     pytest.param({"watch_namespaces": ["town", "city"]}, id="two namespaces"),
     pytest.param({"webhooks": False, "converting": True}, id="two versions"),
+    pytest.param({"page": True, "watch_namespaces": ["town"]}, id="page"),
     pytest.param({"cluster_scoped": True, "replicas": 3, "kopf": True}, id="cluster-scoped in kopf"),
 ]
 
@@ -50,6 +51,7 @@ def test_the_process_reads_from_its_deployment_what_its_privileges_are_for(optio
     assert tuple(process.namespaces) == tuple(given.options.watch_namespaces)
     assert (process.lease is not None) is given.options.leader_election
     assert (process.admission is not None) is given.serves_webhooks
+    assert (process.page is not None) is given.options.page
 
 
 @pytest.mark.parametrize("options", COMBINATIONS)

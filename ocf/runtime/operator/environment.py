@@ -15,10 +15,12 @@ from ocf.concepts.tracing import Tracer
 from ocf.errors import ConfigError
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
 from ocf.runtime.operator.webhook_options import WebhookOptions
+from ocf.runtime.page import PageOptions
 from ocf.runtime.sharding import Sharding
 
 __all__ = [
     "METRICS_PORT",
+    "PAGE_PORT",
     "WEBHOOK_PORT",
     "environment_options",
     "environment_switch",
@@ -30,6 +32,8 @@ METRICS_PORT: Final = 8080
 """Default port of metrics and probes."""
 WEBHOOK_PORT: Final = 9443
 """Default port of the webhooks."""
+PAGE_PORT: Final = 8090
+"""Port of the page in the manifests of an operator that serves it."""
 
 _SWITCH: Final = {"true": True, "false": False}
 
@@ -50,6 +54,7 @@ def environment_options(
     | `WEBHOOK_SERVICE` | name of the Service of the webhooks, in `POD_NAMESPACE` | no webhooks are served |
     | `WEBHOOK_PORT` | port of the webhooks | 9443 |
     | `WEBHOOK_CERTIFICATES` | folder with `tls.crt` and `tls.key` that another program renews | a Secret of its own |
+    | `PAGE_PORT` | port of the page of owners and reconciles, on the loopback address | the page is not served |
     | `TRACING` | whether spans are recorded with OpenTelemetry: `true` or `false` | `false` |
 
     Args:
@@ -85,6 +90,7 @@ def environment_options(
         warm_standby=environment_switch(environment, "WARM_STANDBY", default=True),
         listen=Listen(_port(environment, "PORT", METRICS_PORT)),
         admission=_admission(environment, namespace),
+        page=_page(environment),
         metrics_prefix=metrics_prefix(name),
         registry=registry,
         tracer=environment_tracer(environment),
@@ -152,6 +158,10 @@ def _admission(environment: Mapping[str, str], namespace: str) -> WebhookOptions
         port=port,
         certificates=FileCertificates(Path(folder, "tls.crt"), Path(folder, "tls.key")) if folder else None,
     )
+
+
+def _page(environment: Mapping[str, str]) -> PageOptions | None:
+    return PageOptions(port=_port(environment, "PAGE_PORT", PAGE_PORT)) if environment.get("PAGE_PORT") else None
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:

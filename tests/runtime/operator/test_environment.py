@@ -8,6 +8,7 @@ import pytest
 from ocf.errors import ConfigError
 from ocf.runtime.admission import FileCertificates, Service
 from ocf.runtime.operator import Lease, Sharding, environment_options, environment_switch
+from ocf.runtime.page import PageOptions
 
 
 def test_without_variables_the_process_neither_elects_nor_serves_webhooks() -> None:
@@ -50,10 +51,16 @@ def test_the_certificate_can_come_from_files() -> None:
     assert admission.certificates == FileCertificates(Path("/certs/tls.crt"), Path("/certs/tls.key"))
 
 
+def test_the_page_is_served_on_the_loopback_address_if_it_has_a_port() -> None:
+    assert environment_options("shops", {"PAGE_PORT": ""}).page is None
+    assert environment_options("shops", {"PAGE_PORT": "9000"}).page == PageOptions(port=9000, host="127.0.0.1")
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
         pytest.param({"PORT": "high"}, "PORT must be a port, 0 to 65535, got 'high'", id="port as text"),
+        pytest.param({"PAGE_PORT": "on"}, "PAGE_PORT must be a port, 0 to 65535, got 'on'", id="port of the page"),
         pytest.param({"WEBHOOK_PORT": "65536"}, "WEBHOOK_PORT must be a port", id="port out of range"),
         pytest.param({"POD_NAMESPACE": "ops", "SHARDING": "name"}, "SHARDING must be uid or namespace", id="sharding"),
         pytest.param({"SHARDING": "uid"}, "SHARDING needs the lease", id="sharding without a lease"),
