@@ -115,10 +115,12 @@ class _Page:
         self._form_key = token_urlsafe(16)
         self.streams: Streams[_Shown] = Streams(self._parts, self._look)
 
-    async def _look(self, shown: Iterable[_Shown]) -> None:
-        """Look at all owners, if an open page shows them."""
+    async def _look(self, shown: Iterable[_Shown]) -> float:
+        """Look at all owners, if an open page shows them; return the seconds of the processor that this took."""
+        before = self._view.spent
         if any(self._owner(one.of) is None for one in shown):
             await self._view.look()
+        return self._view.spent - before
 
     def app(self) -> web.Application:
         """Return the application with its routes."""

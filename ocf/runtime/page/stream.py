@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -23,7 +24,7 @@ _log: Final = logging.getLogger(__name__)
 _PERIOD: Final = 1.0
 # The page takes at most a twenty-fifth of the time of the process, whatever it shows, and to however many.
 _SHARE: Final = 25.0
-_SECONDS_EACH: Final = 0.003
+_SECONDS_EACH: Final = 0.005
 _LONGEST: Final = 60.0
 
 Parts = Mapping[str, str]
@@ -99,11 +100,12 @@ class Streams(Generic[K]):
 
     Args:
         render: Returns the parts of what pages show; None if their caller may not see it any more.
-        look: Called with what all pages show before the parts of all are rendered.
+        look: Called with what all pages show before the parts of all are rendered; returns the seconds of the processor
+            that it took.
     """
 
     def __init__(
-        self, render: Callable[[K], Awaitable[Parts | None]], look: Callable[[Iterable[K]], Awaitable[None]]
+        self, render: Callable[[K], Awaitable[Parts | None]], look: Callable[[Iterable[K]], Awaitable[float]]
     ) -> None:
         self._render = render
         self._look = look
@@ -142,16 +144,17 @@ class Streams(Generic[K]):
 
     async def _publish(self) -> None:
         """Publish the parts of all open pages, until there is none."""
-        loop = asyncio.get_running_loop()
         while self._channels:
-            began = loop.time()
+            spent = 0.0
             try:
-                await self._look([*self._channels])
+                spent += await self._look([*self._channels])
                 for key, channel in [*self._channels.items()]:
+                    # Other tasks run meanwhile only while a review of a caller is awaited.
+                    began = time.thread_time()
                     await self._publish_one(key, channel)
+                    spent += time.thread_time() - began
             except Exception as error:  # noqa: BLE001 (the next attempt may succeed, and the page says that it is late)
                 _log.warning("the changes of the page could not be sent: %s", failure_text(error))
-            spent = loop.time() - began
             await asyncio.sleep(max(_PERIOD, min(_LONGEST, _SHARE * spent), _SECONDS_EACH * len(self)))
 
     async def _publish_one(self, key: K, channel: _Channel) -> None:

@@ -7,6 +7,7 @@ go on. Nothing is computed unless someone looks.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,6 +132,8 @@ class ProcessView:
         self._known: dict[ObjectKey, _Known] = {}
         self._made_for: dict[ObjectKey, tuple[str, tuple[str, ...]]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self.spent = 0.0
+        """Seconds of the processor that all looks have taken."""
         self._state: object = None
         self._looked = clock.now()
         self.unexplained = 0
@@ -210,20 +213,21 @@ class ProcessView:
         if state == self._state and self._clock.now() - self._looked < _STALE:
             return
         self._state, self._looked = None, self._clock.now()
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = time.thread_time()
         held = _Held(caches, self._made_for)
         owners = [key for each in self._controllers for key in held.owners(each)]
         for gone in self._known.keys() - set(owners):
             del self._known[gone]
         for key in owners:
             self._explain(key, held)
-            if loop.time() - began > _SLICE:
+            if (lasted := time.thread_time() - began) > _SLICE:
+                self.spent += lasted
                 self.unexplained = len(owners) - len(self._known)
                 await asyncio.sleep(0)
                 if self._caches is not caches:
                     return
-                began = loop.time()
+                began = time.thread_time()
+        self.spent += time.thread_time() - began
         self.unexplained = 0
         self._state = state
 
