@@ -43,6 +43,7 @@ QUOTED: Final = {
     "ocf/runtime/operator/background.py: Exception": "failure_text, which quotes our own errors only",
     "ocf/runtime/operator/process.py: Exception": "failure_text, which quotes our own errors only",
     "ocf/runtime/operator/process.py: Exception, asyncio.CancelledError": "the same",
+    "ocf/runtime/page/stream.py: Exception": "failure_text, which quotes our own errors only",
     "ocf_server/admission/dispatcher.py: ValueError": "patched_object, and the engine of policies",
     "ocf_server/api/webhook_client.py: TimeoutError, aiohttp.ClientError, OSError, ValueError": "call_problem",
     "ocf_server/cel/checker.py: ValueError, OverflowError, EvaluationError": "only that of a regular expression",

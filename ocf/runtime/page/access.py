@@ -1,7 +1,7 @@
 """Who calls the page, and what the caller may read: TokenReviews and SubjectAccessReviews, kept for a short time.
 
 Source of the semantics: the filter for metrics of controller-runtime (`pkg/metrics/filters`), and the limits of
-kube-apiserver for delegated reviews. A review that fails is never kept, and lets nobody in.
+kube-apiserver for delegated reviews. A review that fails is never kept, and no caller gets in by it.
 """
 
 from __future__ import annotations

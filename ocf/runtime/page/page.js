@@ -37,7 +37,7 @@
       if (source.readyState === EventSource.CLOSED) { source = null; setTimeout(visible, 10000); }
     };
   };
-  // A browser has six connections to a server: pages that nobody sees must not hold them.
+  // A browser has six connections to a server: pages that are hidden must not hold them.
   const visible = () => {
     if (!document.hidden) start();
     else if (source) { source.close(); source = null; live.textContent = "stopped while hidden"; }

@@ -281,7 +281,7 @@ class _Page:
         return found, note
 
     async def _visible(self, caller: Caller, records: Iterable[Reconcile]) -> Callable[[ObjectKey], bool]:
-        """Return a function that tells whether a caller may read an object that was written."""
+        """Return a function that returns whether a caller may read an object that was written."""
         written = {(one.key.api_version, one.key.kind, one.key.namespace) for each in records for one in each.writes}
         asked = sorted(written)
         may = await asyncio.gather(*(self._rights.may(caller, "get", (one[0], one[1]), one[2]) for one in asked))

@@ -1,7 +1,7 @@
 """What the page shows of a process: the explanation of each owner, from the caches, and numbers of queue and watches.
 
 Only the owners whose objects have changed since the last look are explained again, in slices between which reconciles
-go on. Nothing is computed unless someone looks.
+go on. Nothing is computed unless a page is open.
 """
 
 from __future__ import annotations

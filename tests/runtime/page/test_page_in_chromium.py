@@ -1,7 +1,7 @@
 """The page in a browser, at the widths of a desktop and of a phone: it can be read, follows changes, and runs nothing.
 
 Public reports that are rebuilt here: https://github.com/freenet/freenet-core/issues/5213 (six open pages take all
-connections of a browser), https://github.com/posit-dev/publisher/issues/283 (pages that nobody sees hold connections).
+connections of a browser), https://github.com/posit-dev/publisher/issues/283 (pages that are hidden hold connections).
 """
 
 from __future__ import annotations

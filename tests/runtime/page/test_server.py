@@ -155,7 +155,7 @@ def test_answers_end_and_errors_are_not_kept() -> None:
     ],
     ids=["nothing", "a text", "no user", "anonymous", "no"],
 )
-def test_an_answer_that_names_no_user_lets_nobody_in(status: Any) -> None:
+def test_an_answer_that_names_no_user_is_not_a_caller(status: Any) -> None:
     class Answering(Flaky):
         async def intercept(self, request: Any, send: Any) -> Any:
             del request, send
