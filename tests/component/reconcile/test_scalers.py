@@ -9,6 +9,7 @@ https://github.com/StarRocks/starrocks-kubernetes-operator/pull/247), and the au
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -189,11 +190,8 @@ async def world(env: Env, request: pytest.FixtureRequest) -> Env:
         for kind in (SCALED_OBJECT, OWN):
             api_version, name = kind.key()[:2]
             # While a busy server fills its cache of a kind anew, lists of it are answered with 429.
-            page = await eventually(
-                lambda api_version=api_version, name=name: env.cluster.list(api_version, name, options),
-                lambda page: page is not None,
-                ignore=(TooManyRequestsError,),
-            )
+            read = partial(env.cluster.list, api_version, name, options)
+            page = await eventually(read, lambda page: page is not None, ignore=(TooManyRequestsError,))
             for live in page.items:
                 await env.cluster.delete(ObjectKey.of(live))
     else:
