@@ -46,6 +46,9 @@ class FeatureGates(NamedTuple):
         conflicts_retried: Whether the Scale is written again after a conflict, from 1.34.
         named_container_required: Whether a ContainerResource metric fails if a pod does not have the container, from
             1.35. To older controllers such a pod requests 0.
+        rules_declared: Whether errors of rules that the type declares (`minReplicas`, `maxReplicas`) are the last ones,
+            and each error is reported once, from 1.37.
+        scale_metadata_ignored: Whether the metadata of a Scale is not validated, from 1.37.
         causes_kept: Whether errors keep their cause, from 1.37: an unknown type of metric is an error of the spec, and
             two texts differ.
 
@@ -69,6 +72,8 @@ class FeatureGates(NamedTuple):
     negative_totals_overflow: bool = True
     conflicts_retried: bool = True
     named_container_required: bool = True
+    rules_declared: bool = False
+    scale_metadata_ignored: bool = False
     causes_kept: bool = False
 
     @classmethod
@@ -115,7 +120,13 @@ RELEASES: Final[Mapping[str, FeatureGates]] = MappingProxyType(
         "1.34": _1_34,
         "1.35": _1_35,
         "1.36": _1_36,
-        "1.37": FeatureGates(scale_to_zero=True, observed_generation=True, causes_kept=True),
+        "1.37": FeatureGates(
+            scale_to_zero=True,
+            observed_generation=True,
+            rules_declared=True,
+            scale_metadata_ignored=True,
+            causes_kept=True,
+        ),
     }
 )
 """The feature gates by minor release, oldest first."""

@@ -21,7 +21,7 @@ ADDED = {
     },
     "1.35": {"configurable_tolerance", "named_container_required"},
     "1.36": {"remembered_zero"},
-    "1.37": {"scale_to_zero", "observed_generation", "causes_kept"},
+    "1.37": {"scale_to_zero", "observed_generation", "rules_declared", "scale_metadata_ignored", "causes_kept"},
 }
 
 

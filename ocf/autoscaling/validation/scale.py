@@ -10,8 +10,11 @@ from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix
+from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["validate_scale"]
+
+_CURRENT: Final = FeatureGates()
 
 _SCALE: Final = struct(
     apiVersion=text,
@@ -22,13 +25,15 @@ _SCALE: Final = struct(
 )
 
 
-def validate_scale(scale: Manifest | BaseModel) -> tuple[FieldError, ...]:
+def validate_scale(scale: Manifest | BaseModel, *, gates: FeatureGates = _CURRENT) -> tuple[FieldError, ...]:
     """Return the errors of the API server for a write to the subresource `scale`.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/.
 
     Args:
         scale: A manifest of autoscaling/v1 Scale, or a model of the client.
+        gates: The rules of the API server; by default those of Kubernetes 1.36. Since 1.37, the metadata is not
+            validated.
 
     Returns:
         All errors, in the order of the API server; empty if it would accept the object.
@@ -43,7 +48,10 @@ def validate_scale(scale: Manifest | BaseModel) -> tuple[FieldError, ...]:
     decoded = read_object(scale, _SCALE, "autoscaling/v1", "Scale")
     metadata = decoded.get("metadata", {})
     replicas = decoded.get("spec", {}).get("replicas", 0)
-    found = [*creation_errors(metadata, dns_subdomain, dns_subdomain_prefix), *standard_finalizer_errors(metadata)]
+    found: list[FieldError] = []
+    if not gates.scale_metadata_ignored:
+        found += creation_errors(metadata, dns_subdomain, dns_subdomain_prefix)
+        found += standard_finalizer_errors(metadata)
     if replicas < 0:
         found.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
     return tuple(found)

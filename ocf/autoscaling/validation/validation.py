@@ -2,7 +2,7 @@
 
 Before the API server validates an HPA, it decodes it, sets defaults, drops fields whose feature gate is off, and copies
 system fields from the stored object. The same is done here, in the same order, so that a manifest gets the result that
-the API server would return. The error texts are those of Kubernetes 1.36; a few differ in earlier releases.
+the API server would return. The error texts are those of Kubernetes 1.36; a few differ in other releases.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
-from ocf.objects.field_errors import FieldError, invalid, required
+from ocf.objects.field_errors import ErrorType, FieldError, invalid, required
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
 from ocf.objects.paths import get_field
@@ -82,7 +82,8 @@ def validate(
     decoded = _decoded(hpa, gates, any_version=any_version)
     if not (any_version and _is_v1(hpa)):
         decoded = default_decoded(decoded)
-    return (*_version_errors(hpa), *_errors(_prepare(decoded, stored, gates), stored, gates))
+    found = (*_version_errors(hpa), *_errors(_prepare(decoded, stored, gates), stored, gates))
+    return tuple(dict.fromkeys(found)) if gates.rules_declared else found
 
 
 def validate_spec(
@@ -109,12 +110,15 @@ def validate_spec(
     return tuple(_spec_errors(spec, old, gates))
 
 
-def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tuple[FieldError, ...]:
+def validate_status(
+    hpa: Manifest | BaseModel, old: Manifest | BaseModel, *, gates: FeatureGates = _CURRENT
+) -> tuple[FieldError, ...]:
     """Return the errors of the API server for an update of the status.
 
     Args:
         hpa: The object with the new status; its `spec` is ignored.
         old: The stored object.
+        gates: The rules of the API server; by default those of Kubernetes 1.36.
 
     Returns:
         All errors, as `validate` returns them.
@@ -122,22 +126,27 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
     Raises:
         ManifestError: If it cannot be decoded.
     """
-    stored, decoded = _stored(old, any_version=False), decode(hpa)
+    stored, decoded = _stored(old, any_version=False), decode(hpa, generation_known=gates.observed_generation)
     # An update is validated by rest.BeforeUpdate, which takes any path segment for a name, and then by the strategy.
     metadata, old_metadata = _with_system_fields(decoded, stored)["metadata"], stored["metadata"]
     status = decoded.get("status", {})
-    # Both steps compare the metadata, so the API server reports these errors twice.
-    return (
+    found = (
         *creation_errors(metadata, path_segment, path_segment_prefix),
         *update_errors(metadata, old_metadata),
         *update_errors(metadata, old_metadata),
         *standard_finalizer_errors(metadata),
+        *(
+            invalid(f"status.conditions[{index}].observedGeneration", seen, "must be greater than or equal to 0")
+            for index, condition in enumerate(status.get("conditions", ()))
+            if (seen := condition.get("observedGeneration", 0)) < 0
+        ),
         *(
             invalid(f"status.{field}", status[field], "must be greater than or equal to 0")
             for field in ("currentReplicas", "desiredReplicas")
             if status.get(field, 0) < 0
         ),
     )
+    return tuple(dict.fromkeys(found)) if gates.rules_declared else found
 
 
 def admitted(
@@ -207,6 +216,9 @@ def _prepare(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manife
     if old is not None and "status" in old:
         hpa["status"] = old["status"]
     hpa = _with_system_fields(hpa, old)
+    if old is None and gates.observed_generation:
+        # The API server counts the generation itself (HPAGeneration).
+        hpa["metadata"].pop("generation", None)
     # A stored tolerance keeps the field usable when the gate is switched off (dropDisabledFields of the strategy).
     if not gates.configurable_tolerance and not _has_tolerance(old):
         for path in _DIRECTIONS:
@@ -265,7 +277,13 @@ def _errors(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Iterato
 
 
 def _spec_errors(spec: Manifest, old: Manifest | None, gates: FeatureGates) -> Iterator[FieldError]:
-    yield from _bounds_errors(spec, 0 if gates.scale_to_zero or (old or {}).get("minReplicas") == 0 else 1)
+    lower, upper = spec["minReplicas"], spec.get("maxReplicas", 0)
+    bounds = tuple(_bound_errors(lower, upper, 0 if gates.scale_to_zero or (old or {}).get("minReplicas") == 0 else 1))
+    # Rules that the types declare come last, and not for a value that an update keeps.
+    declared = [error for error in bounds if gates.rules_declared and _is_changed(error.path, spec, old)]
+    yield from (error for error in bounds if error not in declared)
+    if upper < lower:
+        yield invalid("spec.maxReplicas", upper, "must be greater than or equal to `minReplicas`")
     target = spec.get("scaleTargetRef", {})
     of_target, of_described = UNCHECKED, UNCHECKED
     if gates.references_checked:
@@ -274,11 +292,15 @@ def _spec_errors(spec: Manifest, old: Manifest | None, gates: FeatureGates) -> I
     yield from reference_errors(target, "spec.scaleTargetRef", of_target)
     yield from metrics_errors(spec["metrics"], "spec.metrics", spec["minReplicas"], of_described)
     yield from behavior_errors(spec.get("behavior", {}), "spec.behavior")
+    yield from (required(error.path) if error.type is ErrorType.REQUIRED else error for error in declared)
 
 
-def _bounds_errors(spec: Manifest, least: int) -> Iterator[FieldError]:
-    lower: int = spec["minReplicas"]
-    upper: Any = spec.get("maxReplicas", 0)
+def _is_changed(path: str, spec: Manifest, old: Manifest | None) -> bool:
+    name = path.removeprefix("spec.")
+    return old is None or spec.get(name) != old.get(name)
+
+
+def _bound_errors(lower: int, upper: int, least: int) -> Iterator[FieldError]:
     if lower < least:
         yield invalid("spec.minReplicas", lower, f"must be greater than or equal to {least}")
     # Zero is the unset value of a required integer, so it is "required" and not "invalid".
@@ -286,8 +308,6 @@ def _bounds_errors(spec: Manifest, least: int) -> Iterator[FieldError]:
         yield required("spec.maxReplicas", "must be set and greater than 0")
     elif upper < 0:
         yield invalid("spec.maxReplicas", upper, "must be greater than or equal to 1")
-    if upper < lower:
-        yield invalid("spec.maxReplicas", upper, "must be greater than or equal to `minReplicas`")
 
 
 def _stored_form(hpa: Manifest) -> Manifest:
