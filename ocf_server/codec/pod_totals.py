@@ -4,13 +4,16 @@ Source: `AggregateContainerRequests` and `AggregateContainerLimits` in `resource
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from ocf.errors import QuantityError
 from ocf.objects.quantity import Quantity
 
 __all__ = ["pod_totals"]
 
 _Json: TypeAlias = Mapping[str, Any]
+
+_LARGEST: Final = str(2**63 - 1)
 
 
 def pod_totals(spec: _Json, amounts: str) -> dict[str, Quantity]:
@@ -48,5 +51,12 @@ def _amounts(container: _Json, amounts: str) -> dict[str, Quantity]:
 
 def _add(totals: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
     for name, value in amounts.items():
-        known = totals.get(name)
-        totals[name] = value if known is None else Quantity(known.nano + value.nano, known.written)
+        totals[name] = _sum(totals[name], value) if name in totals else value
+
+
+def _sum(one: Quantity, other: Quantity) -> Quantity:
+    try:
+        return one + other
+    except QuantityError:
+        # The API server compares the exact sum, too.
+        return Quantity(one.nano + other.nano, _LARGEST)
