@@ -368,6 +368,15 @@ def _resource_slice(new: _Json, _: _Json | None) -> Iterator[str]:
         yield f"spec.driver: driver names should be lowercase; {text}"
 
 
+_STATIC: Final = ".static.k8s.io"
+
+
+def _admission(new: _Json, _: _Json | None) -> Iterator[str]:
+    if new["metadata"].get("name", "").endswith(_STATIC):
+        text = "are reserved for static manifest-based configurations and cannot be managed via the API"
+        yield f"metadata.name: names ending with {go_quoted(_STATIC)} {text}"
+
+
 _WARNERS: Final[Mapping[str, _Warner]] = {
     "CSIDriver.storage.k8s.io": _driver,
     "CSIStorageCapacity.storage.k8s.io": _storage_capacity,
@@ -378,6 +387,9 @@ _WARNERS: Final[Mapping[str, _Warner]] = {
     "Endpoints": _endpoints,
     "Ingress.networking.k8s.io": _ingress,
     "Job.batch": _job,
+    "MutatingAdmissionPolicy.admissionregistration.k8s.io": _admission,
+    "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io": _admission,
+    "MutatingWebhookConfiguration.admissionregistration.k8s.io": _admission,
     "NetworkPolicy.networking.k8s.io": _network_policy,
     "Node": _node,
     "PersistentVolume": _volume,
@@ -394,6 +406,9 @@ _WARNERS: Final[Mapping[str, _Warner]] = {
     "ServiceAccount": _service_account,
     "StatefulSet.apps": _stateful_set,
     "StorageClass.storage.k8s.io": _storage_class,
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _admission,
+    "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": _admission,
+    "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _admission,
 }
 
 

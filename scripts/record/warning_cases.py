@@ -11,6 +11,7 @@ _CONTAINER: Final[Json] = {"name": "main", "image": "main"}
 _SELECTED: Final[Json] = {"matchLabels": {"app": "a"}}
 _PATHS: Final = {
     "": "/api/v1",
+    "admissionregistration.k8s.io": "/apis/admissionregistration.k8s.io/v1",
     "apps": "/apis/apps/v1",
     "batch": "/apis/batch/v1",
     "discovery.k8s.io": "/apis/discovery.k8s.io/v1",
@@ -19,7 +20,18 @@ _PATHS: Final = {
     "storage.k8s.io": "/apis/storage.k8s.io/v1",
     "apiextensions.k8s.io": "/apis/apiextensions.k8s.io/v1",
 }
-_CLUSTER: Final = frozenset({"Node", "PersistentVolume", "RuntimeClass", "StorageClass", "CSIDriver"})
+_CLUSTER: Final = frozenset(
+    {
+        "CSIDriver",
+        "MutatingWebhookConfiguration",
+        "Node",
+        "PersistentVolume",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingWebhookConfiguration",
+    }
+)
 _DEFINED: Final = "CustomResourceDefinition"
 
 
@@ -282,6 +294,25 @@ def _others() -> Iterator[Json]:
     yield _create("capacity", "storage.k8s.io", "CSIStorageCapacity", nodes)
 
 
+def _admission() -> Iterator[Json]:
+    group = "admissionregistration.k8s.io"
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        yield _create(f"{kind}, a reserved name", group, kind, {}, name="a.static.k8s.io")
+    yield _create("policy, a reserved name", group, "ValidatingAdmissionPolicy", _POLICY, name="a.static.k8s.io")
+
+
+_POLICY: Final[Json] = {
+    "spec": {
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
+            ]
+        },
+        "validations": [{"expression": "true"}],
+    }
+}
+
+
 def _defined() -> Iterator[Json]:
     formats = {"at": {"type": "string", "format": "moment"}, "n": {"type": "integer", "format": "double"}}
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": formats}}}
@@ -313,6 +344,6 @@ def _defined() -> Iterator[Json]:
 
 def cases() -> Iterator[Json]:
     """Yield the cases."""
-    for found in (_pods, _workloads, _services, _others, _defined):
+    for found in (_pods, _workloads, _services, _others, _admission, _defined):
         for case in found():
             yield {"namespace": _NAMESPACE, "setup": [], **case}
