@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,7 +116,6 @@ def traffic(replicas: int, slots: int) -> Traffic:
         cluster, clock = Leases(), LoopClock()
         async with AsyncExitStack() as stack:
             for number in range(replicas):
-                spread = number / replicas
                 member = Membership(
                     cluster,
                     LEASE,
@@ -123,7 +123,7 @@ def traffic(replicas: int, slots: int) -> Traffic:
                     sharding=Sharding(slots=slots),
                     timing=Timing(),
                     clock=clock,
-                    random=lambda spread=spread: spread,
+                    random=partial(float, number / replicas),
                 )
                 await stack.enter_async_context(member.joined())
                 await asyncio.sleep(2 / replicas)
