@@ -110,7 +110,7 @@ async def every_owner(found: Replicas, since: float) -> dict[str, set[str]]:
 
 @pytest.mark.promise("one-replica-per-owner", runs="three processes on a real API server, one of which is killed")
 @pytest.mark.long
-@pytest.mark.parametrize(("by", "gate"), [("uid", True), ("namespace", False)])
+@pytest.mark.parametrize(("by", "gate"), [("uid", True), ("namespace", True), ("namespace", False)])
 async def test_three_processes_divide_the_owners(
     envtest_programs: Programs, tmp_path: Path, by: str, *, gate: bool
 ) -> None:
