@@ -30,6 +30,8 @@ _MILLISECOND: Final = 1_000_000
 _LIMIT: Final = 10_000
 _SHARE: Final = 1.2
 
+_Start = Callable[[AsyncExitStack], Awaitable[ApiServer]]
+
 
 @cache
 def _recorded() -> list[dict[str, Any]]:
@@ -108,7 +110,7 @@ async def _served(server: ApiServer) -> None:
                 await asyncio.sleep(_POLL)
 
 
-async def _times(start: Callable[[AsyncExitStack], Awaitable[ApiServer]], kinds: int, objects: int) -> tuple[int, int]:
+async def _times(start: _Start, kinds: int, objects: int) -> tuple[int, int]:
     """Return the milliseconds until definitions are established, and those of the applies."""
     async with AsyncExitStack() as stack:
         server = await start(stack)
@@ -117,27 +119,37 @@ async def _times(start: Callable[[AsyncExitStack], Awaitable[ApiServer]], kinds:
         return established // _MILLISECOND, await elapsed(partial(_apply, server, objects)) // _MILLISECOND
 
 
+def _measured(start: _Start, kinds: int, objects: int) -> tuple[int, int]:
+    return asyncio.run(_times(start, kinds, objects))
+
+
+def _part(times: Callable[[], tuple[int, int]], index: int) -> int:
+    return times()[index]
+
+
 @contextmanager
 def _suite(*, kinds: int, objects: int, real: bool) -> Iterator[Suite]:
-    embedded = ("defining", partial(start_embedded, number=0), "the embedded API server")
-    both = real and find_programs() is not None
-    servers = [("defining.real", start_real, "a real API server"), embedded] if both else [embedded]
-    rows = []
+    servers: list[tuple[str, _Start, str]] = [
+        ("defining", partial(start_embedded, number=0), "the embedded API server")
+    ]
+    if both := real and find_programs() is not None:
+        servers.insert(0, ("defining.real", start_real, "a real API server"))
+    rows: list[Count] = []
     for name, start, where in servers:
-        times = cache(lambda start=start: asyncio.run(_times(start, kinds, objects)))
+        times = cache(partial(_measured, start, kinds, objects))
         judged = name == "defining"
         rows += [
             Count(
                 name=f"{name}.established",
                 what=f"ms until {kinds} definitions of other projects are established: {where}",
-                value=lambda times=times: times()[0],
+                value=partial(_part, times, 0),
                 limit=_LIMIT if judged and real else None,
                 against="defining.real.established" if judged and both else "",
             ),
             Count(
                 name=f"{name}.applied",
                 what=f"ms of {objects} applies of their samples: {where}",
-                value=lambda times=times: times()[1],
+                value=partial(_part, times, 1),
                 against="defining.real.applied" if judged and both else "",
                 share=_SHARE if judged and both else None,
             ),

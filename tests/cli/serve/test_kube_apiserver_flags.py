@@ -83,7 +83,7 @@ def test_spellings_of_feature_gates(words: Sequence[str], *, is_accepted: bool) 
 @pytest.mark.parametrize(("words", "is_accepted"), CASES)
 def test_the_real_program_does_the_same(words: Sequence[str], *, is_accepted: bool, envtest_programs: Programs) -> None:
     # Without an address of etcd it stops after it has read the flags; it names the alpha gates that are on.
-    command = [envtest_programs.path(Program.API_SERVER), *words]
+    command = [str(envtest_programs.path(Program.API_SERVER)), *words]
     text = subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 (built here)
     assert ("--etcd-servers must be specified" in text) is is_accepted
     if is_accepted:
