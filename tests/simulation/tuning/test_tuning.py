@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation.tuning import Method, Target, parse_objectives, parse_setting, tune
+from ocf.simulation import load_series, parse_scenario
+from ocf.simulation.tuning import LoadTrace, Method, Target, parse_objectives, parse_setting, tune
 from ocf.simulation.tuning import Problem as TuningProblem
 from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.objectives import dominates
@@ -451,3 +452,24 @@ def test_the_warnings_of_the_winner_are_in_the_verdict(busy: str, is_warned: boo
     warned = [line for line in verdict_lines(tuned) if line.startswith("Warning for the winner: spec.metrics[0] of")]
     assert bool(warned) == is_warned
     assert len(tuned.winner.warnings) == len(warned)
+
+
+def test_neighbors_run_with_each_candidate() -> None:
+    """The only node holds the pods of one workload at its peak, but not those of two."""
+    node = "nodeGroups: [{name: workers, maxNodes: 1, instanceTypes: [{name: small, cpu: 2, memory: 4Gi}]}]"
+    scenario = parse_scenario(f"{SCENARIO.replace('LOAD', JUMP)}{node}\n")
+    other = scenario.model_dump(by_alias=True, include={"hpa", "workload", "load"})
+    other = {**other, "name": "other", "workload": {"capacity": 10, "replicas": 5, "requests": {"cpu": "100m"}}}
+    both = scenario.model_validate({**scenario.model_dump(by_alias=True), "neighbors": [other]}, by_alias=True)
+    load = load_series(scenario)
+    alone, together = (
+        tune(
+            problem(f"{UTILIZATION}=60..70 step 10", traces=(each,)), target("pending_time"), Method(holdout=0)
+        ).current.measures["pending_time"]
+        for each in (
+            LoadTrace(name="web", scenario=scenario, load=load),
+            LoadTrace(name="web", scenario=both, load=load, neighbors=(load,)),
+        )
+    )
+
+    assert alone == 0 < together
