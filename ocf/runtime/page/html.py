@@ -25,11 +25,13 @@ from ocf.ownership.diagram import diagram_of
 from ocf.ownership.lines import by_trouble
 from ocf.ownership.picture import MARKS, to_svg
 from ocf.ownership.tree import OwnerExplanation, State, TreeNode
+from ocf.runtime.component_diagram import with_declared
 from ocf.runtime.page.timeline import Reconcile, Write
 from ocf.runtime.page.view import QueueNumbers, WatchNumbers
 
 if TYPE_CHECKING:
     from ocf.component.diff import ComponentDiff, ObjectDiff
+    from ocf.ownership.diagram import Diagram
     from ocf.runtime.page.options import SpecText
 
 __all__ = ["Frame", "Listing", "activity_parts", "document", "edit_form", "login_form", "owner_parts", "owners_parts"]
@@ -42,6 +44,7 @@ _SIGNS: Final = {
     State.PROGRESSING: "…",
     State.GONE: "∅",
     State.FAILING: "✗",
+    State.SUPERSEDED: "↷",
 }
 _BARS: Final = (600, 60)
 _MOST_LINES: Final = 400
@@ -243,13 +246,21 @@ def _pages(listing: Listing, page: int, total: int) -> str:
 
 
 def owner_parts(
-    key: ObjectKey, found: OwnerExplanation, records: Sequence[Reconcile], visible: Callable[[ObjectKey], bool]
+    key: ObjectKey,
+    found: OwnerExplanation,
+    records: Sequence[Reconcile],
+    visible: Callable[[ObjectKey], bool],
+    declared: Diagram | None = None,
 ) -> dict[str, str]:
     """Return the parts of the page of an owner.
 
     Args:
+        declared: The diagram of its components; None if the operator's code reads the cluster to return them.
         visible: Returns whether the caller may read an object, so that values of its fields are shown.
     """
+    diagram = diagram_of(found)
+    if declared is not None:
+        diagram = with_declared(diagram, declared)
     place = f"{key.namespace}/{key.name}" if key.namespace else key.name
     remarks = "".join(f"<p>{isolated(one)}</p>" for one in found.remarks)
     unread = "".join(f"<li>{isolated(f'{one}: {one.why}')}</li>" for one in found.unread)
@@ -259,7 +270,7 @@ def owner_parts(
             f"<h1>{_mark(found.root.state)} {plain(key.kind)} {isolated(place)}</h1>"
             f'<p class="cause">{isolated(found.sentence)}</p>{remarks}'
         ),
-        "picture": f"<h2>Picture</h2><figure>{to_svg(diagram_of(found))}</figure>",
+        "picture": f"<h2>Picture</h2><figure>{to_svg(diagram)}</figure>",
         "tree": f'<h2>Objects</h2><ul class="tree">{_node(found.root)}</ul>{left_out}',
         "reconciles": _reconciles(records, visible),
     }

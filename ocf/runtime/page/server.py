@@ -247,7 +247,8 @@ class _Page:
         if found is None:
             return None
         records = list(self._timeline.latest(key))
-        return html.owner_parts(key, found, records, await self._visible(shown.caller, records))
+        visible = await self._visible(shown.caller, records)
+        return html.owner_parts(key, found, records, visible, await self._view.declared(key))
 
     async def _explanation(self, key: ObjectKey) -> OwnerExplanation | None:
         found = self._view.explanation(key)

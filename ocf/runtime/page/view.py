@@ -20,12 +20,14 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.ownership.explanation import explain_owner
 from ocf.ownership.snapshot import OwnerSnapshot, made_for
 from ocf.ownership.tree import OwnerExplanation
+from ocf.runtime.component_diagram import component_diagram
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.cache import CachedCluster
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.concepts import Clock
+    from ocf.ownership.diagram import Diagram
     from ocf.runtime.operator.controller import Controller
 
 __all__ = ["ProcessView", "QueueNumbers", "RequestCounter", "WatchNumbers"]
@@ -34,6 +36,8 @@ _SLICE: Final = 0.01
 """Seconds after which other tasks go on."""
 _STALE: Final = timedelta(seconds=30)
 """How old an explanation may get, since it names durations."""
+_AUTHOR: Final = 1.0
+"""Seconds that the author's function may take to return the components for a picture."""
 _RATE_SECONDS: Final = 10
 _SECRET: Final = ("", "Secret")
 
@@ -206,6 +210,22 @@ class ProcessView:
             return None
         self._explain(key, held)
         return self._known[key].found
+
+    async def declared(self, key: ObjectKey) -> Diagram | None:
+        """Return the diagram of the components of an owner; None without one, and if they need a cluster or fail."""
+        for each in self._controllers:
+            entry, operator = each.owner_cache.entry(key), each.operator
+            is_own = (key.api_version, key.kind) == operator.owner_kind and not operator.callbacks.takes_context
+            if entry is None or not is_own or entry.metadata_only:
+                continue
+            try:
+                async with asyncio.timeout(_AUTHOR):
+                    # Without a context, the function can read and write nothing through it.
+                    found = await operator.callbacks.components(operator.owner.read(entry.unpack()), None)
+                return component_diagram(f"{key.kind} {key.name}", found)
+            except Exception:  # noqa: BLE001 (the reconcile shows why the author's function fails)
+                return None
+        return None
 
     async def _look(self) -> None:
         caches = self._caches

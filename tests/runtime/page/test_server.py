@@ -86,6 +86,16 @@ async def test_values_of_fields_are_those_of_objects_that_the_user_may_read() ->
     assert VALUE not in more
 
 
+async def test_the_picture_has_the_order_and_the_guards_that_the_code_declares() -> None:
+    async with processing() as process:
+        await process.made(shop())
+        token = await process.token("all", all_shops=["get", "list"])
+        (_, text) = await process.get(OWNER, token)
+    assert "1. component web" in text
+    assert "1. Secret corner-access" in text
+    assert "2. ConfigMap corner-settings" in text
+
+
 async def test_a_failure_shows_no_text_of_the_author_s_exception() -> None:
     async with processing() as process:
         await process.made(broken("corner"))

@@ -96,7 +96,8 @@ def test_no_record_has_a_value_of_a_secret_that_the_reconcile_has_seen(run_test:
     # Secrets stand in other fields and annotations, too.
     async def test(env: Env) -> None:
         async def spread(_: Shop, context: ReconcileContext) -> None:
-            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "access", "namespace": NAMESPACE}}
+            secret: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret"}
+            secret["metadata"] = {"name": "access", "namespace": NAMESPACE}
             secret["metadata"] |= {"annotations": {f"copy-{len(env.passes)}": VALUE}}
             await context.cluster.apply({**secret, "stringData": {"password": VALUE}}, field_manager="test")
             await context.cluster.get(SECRET)
