@@ -43,6 +43,9 @@ def run_together(runs: Sequence[Run], nodes: "NodeCluster | None" = None, progre
             if due:
                 changed = run.process(now, moved=moved) or changed
         acted = nodes is not None and nodes.sync(now)
+        # Nodes that boot at once, and zones that are out from now on: an instant has one row.
+        while nodes is not None and nodes.fleet.pool.due <= now:
+            acted = nodes.advance(now) or acted
         # The pods of a workload may have got the room that those of another one left, and all have the same nodes.
         acted = acted or (changed and not alone)
         for run, due in pairs:
