@@ -211,17 +211,24 @@ class _Page:
         )
         await stream.prepare(request)
         with self.streams.subscribed(shown, request.query.get("token", "")) as subscriber:
+            loop = asyncio.get_running_loop()
+            checked = loop.time()
             while not subscriber.ended:
-                try:
+                message = b": alive\n\n"
+                with suppress(TimeoutError):
                     async with asyncio.timeout(_ALIVE):
                         await subscriber.changed.wait()
-                except TimeoutError:
-                    # The token may have expired, or been revoked.
-                    if await self._caller(request) != caller:
+                    message = subscriber.take()
+                if loop.time() - checked >= _ALIVE:
+                    # The token may have expired, or been revoked, also while there is always something to send.
+                    # A browser connects again by itself, also after a time without an answer of the API server.
+                    is_known = False
+                    with suppress(ApiError):
+                        is_known = await self._caller(request) == caller
+                    if not is_known:
                         break
-                    await stream.write(b": alive\n\n")
-                else:
-                    await stream.write(subscriber.take())
+                    checked = loop.time()
+                await stream.write(message)
         return stream
 
     # Content.

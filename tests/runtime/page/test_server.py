@@ -23,7 +23,7 @@ from ocf.cluster.interceptor import InterceptingCluster
 from ocf.errors import ConfigError, OcfError, ServerError
 from ocf.objects import ObjectKey
 from ocf.ownership import OwnerExplanation
-from ocf.runtime.page import PageOptions
+from ocf.runtime.page import PageOptions, server
 from ocf.runtime.page.access import Caller, Reviews, Sessions
 from ocf.runtime.page.options import SpecText
 from ocf.runtime.page.stream import Streams
@@ -284,6 +284,22 @@ async def test_a_page_gets_what_has_changed_since_it_was_loaded() -> None:
     assert whole["parts"].keys() == {"summary", "search", "owners"}
     assert [one["parts"].keys() for one in changes] == [{"summary", "owners"}] * 2
     assert "cottage" in changes[1]["parts"]["owners"]
+
+
+async def test_a_stream_ends_with_the_session_of_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_ALIVE", 0.05)
+    async with processing() as process, ClientSession(process.url, cookie_jar=CookieJar(unsafe=True)) as session:
+        await process.made(shop())
+        token = await process.token("all", all_shops=["get", "list"])
+        async with session.post("/login", data={"token": token}, allow_redirects=False):
+            pass
+        async with session.get("/changes?of=owners") as stream:
+            assert await stream.content.readuntil(b"\n\n")
+            async with session.post("/logout", allow_redirects=False):
+                pass
+            # Nothing but comments until then.
+            rest = await stream.content.read()
+    assert rest.replace(b": alive\n\n", b"") == b""
 
 
 class Bench:
