@@ -73,6 +73,7 @@ def test_the_wheel_has_the_files_of_the_package(tmp_path: Path, origin: object) 
     package = installed(tmp_path / "site", origin)
     assert source_folder(package) is None
     wheel = write_wheel(package, tmp_path / "wheels")
+    assert wheel is not None
     assert wheel == tmp_path / "wheels" / "tin_shop-1.2-py3-none-any.whl"
     with ZipFile(wheel) as archive:
         assert archive.namelist() == [
