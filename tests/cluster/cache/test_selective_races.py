@@ -253,7 +253,7 @@ def test_reads_elsewhere_break_no_list_of_a_role_with_rights_in_the_selected_nam
 
         await make("town", "own")
         elsewhere = [await make("village", f"other-{number}") for number in range(others)]
-        selections = {KIND: Selection(namespaces=["town"])}
+        selections: dict[tuple[str, str], Selection] = {KIND: Selection(namespaces=["town"])}
         async with CachedCluster(connection, timing=timing, selections=selections) as cached:
             for key in elsewhere:
                 await cached.get(key)
