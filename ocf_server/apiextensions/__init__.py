@@ -8,9 +8,10 @@ from ocf_server.apiextensions.object_validation import SchemaViolation, schema_f
 from ocf_server.apiextensions.pruning import prune, undeclared
 from ocf_server.apiextensions.ratcheting import custom_update_problems
 from ocf_server.apiextensions.scale_validation import count_problems
-from ocf_server.apiextensions.served_kinds import custom_resource, defined_kind, definition_of, established, served
+from ocf_server.apiextensions.served_kinds import Established, custom_resource, defined_kind, definition_of, served
 
 __all__ = [
+    "Established",
     "SchemaViolation",
     "count_problems",
     "custom_resource",
@@ -19,7 +20,6 @@ __all__ = [
     "defined_kind",
     "definition_of",
     "definition_problems",
-    "established",
     "format_warnings",
     "is_terminating",
     "prune",

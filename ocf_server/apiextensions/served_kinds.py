@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.objects import Manifest
 from ocf.schema.builtin import CUSTOM_VERBS, ApiResource, CustomKind, ScalePaths
 from ocf_server.api.cel_usage import has_rules
-from ocf_server.apiextensions.crd_status import is_established
+from ocf_server.apiextensions.crd_status import is_established, is_terminating
 from ocf_server.apiextensions.merge_types import schema_type
 
 if TYPE_CHECKING:
     from ocf_server.cel import Rules
 
-__all__ = ["custom_resource", "defined_kind", "definition_of", "established", "served"]
+__all__ = ["Established", "custom_resource", "defined_kind", "definition_of", "established", "served"]
 
 _FREE: Final[Mapping[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -57,6 +58,39 @@ def established(definition: Manifest) -> list[ApiResource]:
     if not is_established(definition):
         return []
     return list(served({**definition, "spec": {**definition["spec"], "names": definition["status"]["acceptedNames"]}}))
+
+
+@dataclass(frozen=True, slots=True)
+class Established:
+    """What a CustomResourceDefinition serves.
+
+    Args:
+        version: The resourceVersion of the definition.
+        kind: Group and kind.
+        resources: The served kind, in each version; empty before its names are accepted.
+        stored_by: What the storage of the kind depends on; a real API server sets it up anew after a change of that.
+        since: The version of the store since which that is the same.
+        terminating: Whether no objects can be created any more.
+    """
+
+    version: str
+    kind: tuple[str, str]
+    resources: list[ApiResource]
+    stored_by: tuple[Any, ...]
+    since: int
+    terminating: bool
+
+    @classmethod
+    def of(cls, definition: Manifest, before: "Established | None") -> "Established":
+        """Return what a definition serves; what it served before if it has not changed."""
+        version = str(definition["metadata"]["resourceVersion"])
+        if before is not None and before.version == version:
+            return before
+        accepted = (definition.get("status") or {}).get("acceptedNames")
+        stored_by = (definition["metadata"]["uid"], definition["spec"], accepted)
+        since = before.since if before is not None and before.stored_by == stored_by else int(version)
+        kind = defined_kind(definition)
+        return cls(version, kind, established(definition), stored_by, since, is_terminating(definition))
 
 
 def served(definition: Manifest) -> Iterator[ApiResource]:

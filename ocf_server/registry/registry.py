@@ -17,7 +17,7 @@ from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builti
 from ocf.schema.releases import CURRENT, Release
 from ocf_server.api.numbers import decoded_numbers
 from ocf_server.api.status_errors import bad_request, forbidden, no_kind_match, no_such_resource, not_found
-from ocf_server.apiextensions import decoded_metadata, defined_kind, established, is_terminating, prune
+from ocf_server.apiextensions import Established, decoded_metadata, prune
 from ocf_server.apiextensions.defaulting import set_schema_defaults
 from ocf_server.codec.decoding import decode
 from ocf_server.managedfields.field_manager import ConversionError
@@ -76,38 +76,6 @@ def without_managed_fields(manifest: Manifest) -> Manifest:
     return {**manifest, "metadata": metadata}
 
 
-@dataclass(frozen=True, slots=True)
-class _Established:
-    """What a CustomResourceDefinition serves.
-
-    Args:
-        version: The resourceVersion of the definition.
-        kind: Group and kind.
-        resources: The served kind, in each version; empty before its names are accepted.
-        stored_by: What the storage of the kind depends on; a real API server sets it up anew after a change of that.
-        since: The version of the store since which that is the same.
-        terminating: Whether no objects can be created any more.
-    """
-
-    version: str
-    kind: Kind
-    resources: list[ApiResource]
-    stored_by: tuple[Any, ...]
-    since: int
-    terminating: bool
-
-    @classmethod
-    def of(cls, definition: Manifest, before: "_Established | None") -> "_Established":
-        version = str(definition["metadata"]["resourceVersion"])
-        if before is not None and before.version == version:
-            return before
-        accepted = (definition.get("status") or {}).get("acceptedNames")
-        stored_by = (definition["metadata"]["uid"], definition["spec"], accepted)
-        since = before.since if before is not None and before.stored_by == stored_by else int(version)
-        kind = defined_kind(definition)
-        return cls(version, kind, established(definition), stored_by, since, is_terminating(definition))
-
-
 @dataclass(slots=True)
 class Registry:
     """The state of an embedded server.
@@ -129,11 +97,11 @@ class Registry:
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
     _former: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
-    _established: dict[Place, _Established] = field(default_factory=dict, init=False, repr=False)
+    _established: dict[Place, Established] = field(default_factory=dict, init=False, repr=False)
     conversions: ConversionCache = field(default_factory=ConversionCache, init=False, repr=False)
     _varied: set[Kind] = field(default_factory=set, init=False, repr=False)
     _converters: dict[Kind, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False)
-    _by_kind: dict[Kind, _Established] = field(default_factory=dict, init=False, repr=False)
+    _by_kind: dict[Kind, Established] = field(default_factory=dict, init=False, repr=False)
     _defined_at: int = field(default=0, init=False, repr=False)
     _token_key: bytes = field(default=b"", init=False, repr=False)
 
@@ -202,7 +170,7 @@ class Registry:
             if definition is not None:
                 self._establish(place, definition, former.get(place))
 
-    def _forget(self, found: _Established | None) -> None:
+    def _forget(self, found: Established | None) -> None:
         # Another definition may have the same kind, as long as its names are not accepted.
         if found is not None and self._by_kind.get(found.kind) is found:
             del self._by_kind[found.kind]
@@ -211,8 +179,8 @@ class Registry:
             for resource in found.resources:
                 del self._defined[resource.group, resource.version, resource.kind]
 
-    def _establish(self, place: Place, definition: Manifest, before: _Established | None) -> None:
-        found = self._established[place] = _Established.of(definition, before)
+    def _establish(self, place: Place, definition: Manifest, before: Established | None) -> None:
+        found = self._established[place] = Established.of(definition, before)
         if found.resources:
             self._by_kind[found.kind] = found
             self._defined |= {(each.group, each.version, each.kind): each for each in found.resources}

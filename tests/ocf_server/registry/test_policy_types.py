@@ -17,7 +17,7 @@ from ocf.testing import VirtualClock
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.plugin import RunControllers
 from ocf_server import ControllerSettings, EmbeddedCluster
-from ocf_server.apiextensions import established
+from ocf_server.apiextensions.served_kinds import established
 from ocf_server.registry.policy_types import type_warnings
 from tests.support import definition_of, eventually
 
