@@ -64,7 +64,7 @@ async def check_admission(manifests: Sequence[Manifest], definitions: Sequence[M
 async def _served(embedded: EmbeddedCluster, definitions: Sequence[Manifest]) -> FindKind:
     """Return what finds the kinds of policies: those that are built in, and those of definitions."""
     from ocf.schema.builtin import builtin_plural
-    from ocf_server.apiextensions import established
+    from ocf_server.apiextensions.served_kinds import established
 
     custom: dict[tuple[str, str, str], ApiResource] = {}
     for definition in definitions:

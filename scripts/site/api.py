@@ -29,6 +29,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "Kinds": ("ocf.primitives", "ocf.primitives.external", *_KINDS),
     "Operators": (
         "ocf.runtime.operator",
+        "ocf.runtime.page",
         "ocf.runtime.workqueue",
         "ocf.runtime.crds",
         "ocf.runtime.admission",

@@ -53,7 +53,9 @@ def test_the_former_place_of_each_page_leads_to_the_page(pages: dict[str, str]) 
         "operators/components.md",
         "autoscaling/playground.md",
     )
-    assert sorted(found.values()) == sorted(place_of(page.relative_to(ROOT).as_posix()) for page in PAGES[1:])
+    # The pages of folders are newer than the folders.
+    former = (page for page in PAGES[1:] if page.name != "index.md")
+    assert sorted(found.values()) == sorted(place_of(page.relative_to(ROOT).as_posix()) for page in former)
     assert not {*found} & {*pages}
 
 
