@@ -266,11 +266,11 @@ class _Explainer:
 
     def _cause(self, candidates: list[_Candidate], root: TreeNode) -> Iterator[CauseStep]:
         subject = named(self.owner, self.key.namespace)
-        decisive = list(self._decisive(subject, root))
+        best = candidates[0] if candidates else None
+        decisive = list(self._decisive(subject, root, is_failing=best is not None and best.rank < Rank.SUSPENDED))
         if decisive:
             yield from decisive
             return
-        best = candidates[0] if candidates else None
         says_ready = root.state is State.READY
         paused = operator.pause(self.owner)
         if paused is not None and not says_ready and (best is None or best.rank >= Rank.SUSPENDED):
@@ -284,8 +284,13 @@ class _Explainer:
     def _for(self, paused: operator.Pause) -> str:
         return f" for {values.age(paused.since, self.index.now)}" if paused.since is not None else ""
 
-    def _decisive(self, subject: str, root: TreeNode) -> Iterator[CauseStep]:
-        """Yield the chain of causes that keep the operator from doing anything for the owner."""
+    def _decisive(self, subject: str, root: TreeNode, *, is_failing: bool) -> Iterator[CauseStep]:
+        """Yield the chain of causes that keep the operator from doing anything for the owner.
+
+        Args:
+            is_failing: Whether an object of the owner fails. Where no status was ever written, that is the cause: an
+                operator has made the object, and may be one that reports nothing.
+        """
         since = values.time_of(self.owner, "metadata", "deletionTimestamp")
         stopped, stale = operator.stopped_operator(self.owner, self.index), operator.stale(self.owner, self.index)
         namespace = operator.terminating_namespace(self.owner, self.index)
@@ -298,6 +303,8 @@ class _Explainer:
         elif namespace is not None and root.state is not State.READY:
             yield namespace
             yield CauseStep(f"{subject} cannot become ready", self.key)
+        elif is_failing and stopped is None and not values.mapping(self.owner, "status"):
+            return
         elif stale is not None and operator.pause(self.owner) is None:
             yield from [stopped] if stopped is not None else []
             yield CauseStep(f"{subject} is not up to date: {stale.text}", self.key)

@@ -28,6 +28,14 @@ from tests.ownership.world import (
 
 ISTIO: Final = "networking.istio.io/v1"
 GATEWAY: Final = obj("example.com/v1", "Gateway", "front", spec={})
+CLAIM: Final = obj(
+    "v1",
+    "PersistentVolumeClaim",
+    "data",
+    GATEWAY,
+    spec={"storageClassName": "fast"},
+    status={"phase": "Pending"},
+)
 OF_ISTIO: Final = obj(ISTIO, "Gateway", "front", spec={})
 UNSEEN: Final = "Gateway front is not up to date: no operator has written a status for it since 12 minutes."
 
@@ -62,6 +70,13 @@ UNSEEN: Final = "Gateway front is not up to date: no operator has written a stat
             State.PROGRESSING,
             UNSEEN,
             id="the API server serves the kind with a status",
+        ),
+        pytest.param(
+            [GATEWAY, CLAIM],
+            [("example.com", "Gateway")],
+            State.FAILING,
+            "The claim data is Pending for 12 minutes: no StorageClass named fast; so Gateway front is not ready.",
+            id="an object fails, whether or not the operator reports",
         ),
         # https://github.com/argoproj/argo-cd/issues/8898
         pytest.param(
