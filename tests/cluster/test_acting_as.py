@@ -37,6 +37,8 @@ from ocf.runtime.leader import election
 from ocf.runtime.operator import owners
 from ocf.runtime.operator.observed_versions import ObservedVersions
 from ocf.runtime.operator.recording_reads import RecordingReads
+from ocf.runtime.page import timeline
+from ocf.runtime.page.view import RequestCounter
 from ocf.runtime.sharding import Sharding
 from ocf.runtime.sharding.sharded_children import ShardedChildren
 from ocf.runtime.sharding.sharded_objects import ShardedObjects
@@ -112,6 +114,8 @@ WRAPPERS: Final[dict[str, Callable[[Cluster], Cluster]]] = {
     "_Routed": routed,
     "_OwnersApart": apart,
     "FencedCluster": fenced,
+    "_RecordedCluster": lambda cluster: timeline._RecordedCluster(cluster, timeline._Running(), []),
+    "_CountedCluster": lambda cluster: RequestCounter().counting(cluster),
 }
 _ABSTRACT: Final = {"_OwnersElsewhere"}
 # Of a command that reads files, with a cluster in which everything is allowed.
