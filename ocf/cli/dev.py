@@ -139,7 +139,7 @@ async def _dev(target: str, options: _DevOptions) -> None:
 @asynccontextmanager
 async def _run_operators(operators: Sequence[Operator[Any]], kubeconfig: Path) -> AsyncIterator[Manager]:
     """Run the operators as clients of the API, with their webhooks."""
-    from ocf.cli.dev_page import DevBench
+    from ocf.cli.dev_page import DevEditor
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
     from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
@@ -149,7 +149,7 @@ async def _run_operators(operators: Sequence[Operator[Any]], kubeconfig: Path) -
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
         address = Url(f"https://{_HOST}")
         admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
-        page = PageOptions(port=0, host=_HOST, bench=DevBench(operators, cluster))
+        page = PageOptions(port=0, host=_HOST, editor=DevEditor(operators, cluster))
         manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission, page=page)
         manager = await stack.enter_async_context(running(cluster, *operators, options=manager_options))
         await manager.started()

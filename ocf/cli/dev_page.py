@@ -23,12 +23,12 @@ from ocf.runtime.page.options import SpecText
 if TYPE_CHECKING:
     from ocf.runtime.operator import Operator
 
-__all__ = ["DevBench"]
+__all__ = ["DevEditor"]
 
 _MANAGER: Final = "ocf-dev-page"
 
 
-class DevBench:
+class DevEditor:
     """Reads and edits owners in the API server of `ocf dev`."""
 
     def __init__(self, operators: Sequence[Operator[Any]], cluster: ApiServerCluster) -> None:

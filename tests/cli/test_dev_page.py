@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from ocf.cli.dev_page import DevBench
+from ocf.cli.dev_page import DevEditor
 from ocf.cluster.client import ApiServerCluster
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import ObjectKey
@@ -23,8 +23,8 @@ OPERATOR: Final = Operator(name="shops", owner=SHOPS, components=components_of)
 
 
 @asynccontextmanager
-async def working(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, DevBench]]:
-    """Yield a cluster with a shop, and the bench that reads it over HTTP."""
+async def working(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, DevEditor]]:
+    """Yield a cluster with a shop, and the editor that reads it over HTTP."""
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     await cluster.apply(DEFINITION, field_manager="kubectl")
     await cluster.create(shop(), field_manager="kubectl")
@@ -32,13 +32,13 @@ async def working(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, DevBench
         path = folder / "kubeconfig"
         write_kubeconfig(server.kubeconfig(), path)
         async with await ApiServerCluster.connect(path) as client:
-            yield cluster, DevBench([OPERATOR], client)
+            yield cluster, DevEditor([OPERATOR], client)
 
 
 async def test_a_plan_shows_what_the_reconcile_after_an_edit_would_write(tmp_path: Path) -> None:
-    async with working(tmp_path) as (cluster, bench):
-        spec = await bench.spec(key_of())
-        (plan,) = await bench.planned(key_of(), SpecText("motto: closed", spec.generation))
+    async with working(tmp_path) as (cluster, editor):
+        spec = await editor.spec(key_of())
+        (plan,) = await editor.planned(key_of(), SpecText("motto: closed", spec.generation))
         unchanged = await cluster.get(key_of())
     assert unchanged["spec"].get("motto", "open") == "open"
     made = {one.resource: one.after or {} for one in plan.objects}
@@ -46,16 +46,16 @@ async def test_a_plan_shows_what_the_reconcile_after_an_edit_would_write(tmp_pat
 
 
 async def test_an_edit_is_written_unless_the_spec_has_changed_meanwhile(tmp_path: Path) -> None:
-    async with working(tmp_path) as (cluster, bench):
-        first = await bench.spec(key_of())
+    async with working(tmp_path) as (cluster, editor):
+        first = await editor.spec(key_of())
         # A status, which changes no generation, is no reason to reject an edit.
         live = await cluster.get(key_of())
         await cluster.update({**live, "metadata": {**live["metadata"], "labels": {"a": "b"}}}, field_manager="kubectl")
-        await bench.write(key_of(), SpecText("motto: mine\n", first.generation))
+        await editor.write(key_of(), SpecText("motto: mine\n", first.generation))
         with pytest.raises(ConfigError, match="has changed meanwhile: load the page again"):
-            await bench.write(key_of(), SpecText("motto: late", first.generation))
+            await editor.write(key_of(), SpecText("motto: late", first.generation))
         stored = await cluster.get(key_of())
-        shown = (await bench.spec(key_of())).text
+        shown = (await editor.spec(key_of())).text
     assert (stored["spec"]["motto"], stored["metadata"]["labels"]) == ("mine", {"a": "b"})
     assert "motto: mine\n" in shown
 
@@ -74,22 +74,22 @@ async def test_an_edit_is_written_unless_the_spec_has_changed_meanwhile(tmp_path
 async def test_what_is_not_a_spec_is_rejected_before_anything_is_written(
     tmp_path: Path, text: str, problem: str, *, writes: bool
 ) -> None:
-    async with working(tmp_path) as (cluster, bench):
+    async with working(tmp_path) as (cluster, editor):
         before = await cluster.get(key_of())
-        edited = SpecText(text, (await bench.spec(key_of())).generation)
+        edited = SpecText(text, (await editor.spec(key_of())).generation)
         with pytest.raises(OcfError, match=problem):
-            await (bench.write(key_of(), edited) if writes else bench.planned(key_of(), edited))
+            await (editor.write(key_of(), edited) if writes else editor.planned(key_of(), edited))
         assert await cluster.get(key_of()) == before
 
 
 async def test_an_owner_is_explained_from_objects_that_the_operator_does_not_watch(tmp_path: Path) -> None:
-    async with working(tmp_path) as (cluster, bench):
+    async with working(tmp_path) as (cluster, editor):
         uid = (await cluster.get(key_of()))["metadata"]["uid"]
         owner = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner", "uid": uid}
         metadata = {"name": "till", "namespace": NAMESPACE, "ownerReferences": [owner]}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
         await cluster.create({**pod, "spec": {"containers": [{"name": "a", "image": "a"}]}}, field_manager="kubectl")
-        found = await bench.explain(key_of())
+        found = await editor.explain(key_of())
         with pytest.raises(OcfError):
-            await bench.explain(ObjectKey("example.com/v1", "Shop", "absent", NAMESPACE))
+            await editor.explain(ObjectKey("example.com/v1", "Shop", "absent", NAMESPACE))
     assert [one.name for one in found.root.children] == ["Pod till"]

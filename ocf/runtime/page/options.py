@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ocf.objects import ObjectKey
     from ocf.ownership import OwnerExplanation
 
-__all__ = ["Bench", "PageOptions", "SpecText"]
+__all__ = ["OwnerEditor", "PageOptions", "SpecText"]
 
 _PORT: Final = 8090
 
@@ -33,8 +33,8 @@ class SpecText:
     generation: str
 
 
-class Bench(Protocol):
-    """What `ocf dev` adds to the page of a cluster that is its own: it reads more, and writes specs of owners."""
+class OwnerEditor(Protocol):
+    """Reads and edits owners for the page of `ocf dev`, whose API server is its own."""
 
     async def explain(self, owner: ObjectKey) -> OwnerExplanation:
         """Return the explanation of an owner from all that the API server has."""
@@ -65,17 +65,17 @@ class Bench(Protocol):
 class PageOptions:
     """How the page of a process is served, which shows its owners and what its reconciles did.
 
-    The page writes nothing, and shows no value of a Secret. A caller needs a token of the cluster, and sees the owners
-    that its user may list, by a TokenReview and SubjectAccessReviews.
+    The page writes nothing, and hides the values of Secrets that reconciles have read or written. A caller needs a
+    token of the cluster, and sees the owners that its user may list, by a TokenReview and SubjectAccessReviews.
 
     Args:
         port: The port; 0 takes any free port.
         host: The address. The default is reached by `kubectl port-forward`. The page has no TLS, and callers send
             tokens: where another address is given, a proxy in front of it must have TLS.
-        bench: What `ocf dev` adds for its own cluster, whose page knows no users; None everywhere else.
+        editor: Of `ocf dev`, whose page has no users; None everywhere else.
 
     Raises:
-        ConfigError: If a bench would be served to other machines.
+        ConfigError: If an editor would be served to other machines.
 
     Example:
         >>> from ocf.runtime.operator import ManagerOptions
@@ -84,12 +84,12 @@ class PageOptions:
 
     port: int = _PORT
     host: str = "127.0.0.1"
-    bench: Bench | None = None
+    editor: OwnerEditor | None = None
 
     def __post_init__(self) -> None:
-        if self.bench is not None and not _is_loopback(self.host):
+        if self.editor is not None and not _is_loopback(self.host):
             raise ConfigError(
-                f"a page with a bench knows no users, so host must be a loopback address, got {self.host}"
+                f"a page with an editor authenticates no users, so host must be a loopback address, got {self.host}"
             )
 
 

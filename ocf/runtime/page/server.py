@@ -105,12 +105,12 @@ class _Page:
     def __init__(
         self, options: PageOptions, cluster: Cluster, view: ProcessView, timeline: Timeline, counter: RequestCounter
     ) -> None:
-        self._bench = options.bench
+        self._editor = options.editor
         self._view = view
         self._timeline = timeline
         self._counter = counter
         self._rights: Reviews | Everyone
-        self._rights = Everyone() if options.bench is not None else Reviews(cluster, self._resource_of)
+        self._rights = Everyone() if options.editor is not None else Reviews(cluster, self._resource_of)
         self._sessions = Sessions()
         self._form_key = token_urlsafe(16)
         self.streams: Streams[_Shown] = Streams(self._parts, self._look)
@@ -131,7 +131,7 @@ class _Page:
         app.router.add_get("/activity", self._get)
         app.router.add_get("/changes", self._changes)
         app.router.add_get("/{kind}/{namespace}/{name}", self._get)
-        if self._bench is None:
+        if self._editor is None:
             app.router.add_post("/login", self._log_in)
             app.router.add_post("/logout", self._log_out)
         else:
@@ -160,7 +160,7 @@ class _Page:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         host = request.host.rpartition(":")[0] if request.host.rpartition(":")[2].isdecimal() else request.host
-        if self._bench is not None and host not in _LOOPBACK:
+        if self._editor is not None and host not in _LOOPBACK:
             # A page of another site, whose name was made to lead here, has the name of that site.
             raise web.HTTPForbidden(text="the page is served to this machine only: use its address as printed")
         if request.method == "POST" and not _is_own_form(request):
@@ -168,7 +168,7 @@ class _Page:
         return await handler(request)
 
     async def _caller(self, request: web.Request) -> Caller | None:
-        if self._bench is not None:
+        if self._editor is not None:
             return await self._rights.caller("")
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
@@ -187,9 +187,9 @@ class _Page:
             raise web.HTTPNotFound(text="no such page, or you may not see it")
         after = ""
         owner = self._owner(shown.of)
-        if self._bench is not None and owner is not None:
+        if self._editor is not None and owner is not None:
             with suppress(OcfError):
-                after = html.edit_form(await self._bench.spec(owner), self._form_key)
+                after = html.edit_form(await self._editor.spec(owner), self._form_key)
         return self._document(request, shown, parts, after)
 
     def _document(self, request: web.Request, shown: _Shown, parts: Parts, after: str) -> web.Response:
@@ -259,10 +259,10 @@ class _Page:
 
     async def _explanation(self, key: ObjectKey) -> OwnerExplanation | None:
         found = self._view.explanation(key)
-        if self._bench is None or found is None:
+        if self._editor is None or found is None:
             return found
         try:
-            return await self._bench.explain(key)
+            return await self._editor.explain(key)
         except OcfError:
             return found
 
@@ -342,16 +342,16 @@ class _Page:
     async def _edit(self, request: web.Request) -> web.StreamResponse:
         form = await request.post()
         key = self._owner(request.path.strip("/"))
-        if key is None or self._bench is None or not compare_digest(str(form.get("key", "")), self._form_key):
+        if key is None or self._editor is None or not compare_digest(str(form.get("key", "")), self._form_key):
             raise web.HTTPForbidden(text="the form is of another process: load the page again")
         edited = SpecText(str(form.get("spec", "")).replace("\r\n", "\n"), str(form.get("generation", "")))
         plan, problem = None, ""
         try:
             if form.get("do") == "write":
-                await self._bench.write(key, edited)
+                await self._editor.write(key, edited)
                 # Its own name, so that a proxy may serve the page below a path.
                 return web.Response(status=303, headers={"Location": f"./{request.rel_url.raw_name}"})
-            plan = await self._bench.planned(key, edited)
+            plan = await self._editor.planned(key, edited)
         except OcfError as error:
             problem = failure_text(error)
         shown = _Shown(Caller(""), request.path.strip("/"), Listing())

@@ -304,7 +304,7 @@ class _Running:
     def shown(self, text: str, longest: int = _LONGEST) -> str:
         """Return a text without values of Secrets that the reconcile has read or written."""
         if text.startswith(_DIGEST):
-            # Of a short value, the digest shows the value to whoever tries all.
+            # Whoever computes the digests of all short values finds the one that has this digest.
             return _HIDDEN
         if any(value == text or (len(value) >= _SHORTEST_PART and value in text) for value in self._secrets):
             return _HIDDEN

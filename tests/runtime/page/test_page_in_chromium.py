@@ -41,7 +41,7 @@ TEXTS: Final = """
 """
 
 
-class Bench:
+class OwnerEditor:
     """The spec of an owner, without a cluster."""
 
     async def explain(self, owner: ObjectKey) -> OwnerExplanation:
@@ -59,9 +59,9 @@ class Bench:
 
 
 @asynccontextmanager
-async def browsing(chromium: str, folder: Path, *, bench: bool = True) -> AsyncIterator[tuple[Process, Tab]]:
+async def browsing(chromium: str, folder: Path, *, editor: bool = True) -> AsyncIterator[tuple[Process, Tab]]:
     """Open a browser for the page of a process with two shops, one of them in trouble."""
-    options = PageOptions(port=0, bench=Bench() if bench else None)
+    options = PageOptions(port=0, editor=OwnerEditor() if editor else None)
     async with processing(options) as process, opened_tab(chromium, folder) as tab:
         await process.made(shop("corner"), broken("quay"))
         await process.page.view.look()
@@ -154,7 +154,7 @@ async def test_without_a_script_the_page_is_a_state(chromium: str, tmp_path: Pat
 
 
 async def test_a_browser_logs_in_and_follows_as_the_user_of_the_token(chromium: str, tmp_path: Path) -> None:
-    async with browsing(chromium, tmp_path, bench=False) as (process, tab):
+    async with browsing(chromium, tmp_path, editor=False) as (process, tab):
         token = await process.token("all", all_shops=["get", "list"])
         await tab.open(f"{process.url}/")
         assert await tab.evaluate("document.body.innerText.includes('corner')") is False

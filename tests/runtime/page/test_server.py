@@ -302,7 +302,7 @@ async def test_a_stream_ends_with_the_session_of_its_caller(monkeypatch: pytest.
     assert rest.replace(b": alive\n\n", b"") == b""
 
 
-class Bench:
+class OwnerEditor:
     """What `ocf dev` adds, without a cluster."""
 
     def __init__(self) -> None:
@@ -325,8 +325,8 @@ class Bench:
 
 
 async def test_a_bench_shows_a_plan_before_it_writes_and_only_for_its_own_form() -> None:
-    bench = Bench()
-    async with processing(PageOptions(port=0, bench=bench)) as process, ClientSession(process.url) as session:
+    editor = OwnerEditor()
+    async with processing(PageOptions(port=0, editor=editor)) as process, ClientSession(process.url) as session:
         await process.made(shop())
         (_, text) = await process.get(OWNER)
         key = re.findall(r'name="key" value="([\w-]+)"', text)[0]
@@ -344,12 +344,12 @@ async def test_a_bench_shows_a_plan_before_it_writes_and_only_for_its_own_form()
     assert statuses == [403, 200, 200, 303]
     assert "&lt;b&gt;corner&lt;/b&gt; is bad" in texts[1]
     assert ("Write it" in text, "Write it" in texts[1], "Write it" in texts[2]) == (False, False, True)
-    assert bench.written == [SpecText("motto: new\n", "1")]
+    assert editor.written == [SpecText("motto: new\n", "1")]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
 async def test_a_bench_is_reached_by_a_name_of_this_machine_only(host: str) -> None:
-    async with processing(PageOptions(port=0, bench=Bench())) as process:
+    async with processing(PageOptions(port=0, editor=OwnerEditor())) as process:
         assert (await process.get("/", Host=host))[0] in {400, 403}
         assert (await process.get("/", Host="localhost:1234"))[0] == 200
 
@@ -357,7 +357,7 @@ async def test_a_bench_is_reached_by_a_name_of_this_machine_only(host: str) -> N
 @pytest.mark.parametrize("host", ["192.0.2.1", "::", "10.0.0.1", "shops.example.com", ""])
 def test_a_bench_listens_on_this_machine_only(host: str) -> None:
     with pytest.raises(ConfigError, match="host must be a loopback address"):
-        PageOptions(host=host, bench=Bench())
+        PageOptions(host=host, editor=OwnerEditor())
 
 
 def test_a_page_rests_after_what_it_has_spent() -> None:

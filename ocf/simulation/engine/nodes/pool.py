@@ -28,14 +28,14 @@ class _Step(IntEnum):
 
 
 class Happening(Protocol):
-    """What is told of nodes when something happens to them."""
+    """Receives what happens to the nodes of a pool."""
 
     def noticed(self, node: SimulatedNode) -> None:
         """The provider is about to take a node away."""
         ...
 
     def vanished(self, node: SimulatedNode, reason: str) -> None:
-        """A node is gone with its pods; the reason is empty if it was told before."""
+        """A node is gone with its pods; the reason is empty if `noticed` was called before."""
         ...
 
     def booted(self, node: SimulatedNode) -> None:
