@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ocf.objects.manifest import Manifest
 
-__all__ = ["HASHES", "SHARD_FIELDS", "HashRange", "ShardSelector", "shard_hash", "slot_of"]
+__all__ = ["HASHES", "SHARD_FIELDS", "HashRange", "ShardSelector", "consecutive", "shard_hash", "slot_of"]
 
 HASHES: Final = 1 << 64
 """Number of hashes."""
@@ -59,10 +59,21 @@ class HashRange(NamedTuple):
             >>> [f"{start:x} {end:x}" for start, end in HashRange.of_slots([0, 1, 3], 4)]
             ['0 8000000000000000', 'c000000000000000 10000000000000000']
         """
-        # Slots that follow each other have the same distance to their place in the sorted list.
-        groups = groupby(enumerate(sorted({*slots})), key=lambda pair: pair[1] - pair[0])
-        runs = [[slot for _, slot in group] for _, group in groups]
-        return tuple(cls(-(-run[0] * HASHES // total), -(-(run[-1] + 1) * HASHES // total)) for run in runs)
+        runs = consecutive(slots)
+        return tuple(cls(-(-first * HASHES // total), -(-(last + 1) * HASHES // total)) for first, last in runs)
+
+
+def consecutive(slots: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the runs of slots that follow each other, each as its first and its last slot.
+
+    Example:
+        >>> consecutive([7, 1, 0, 3, 2])
+        [(0, 3), (7, 7)]
+    """
+    # Slots of one run have the same distance to their place in the sorted list.
+    groups = groupby(enumerate(sorted({*slots})), key=lambda pair: pair[1] - pair[0])
+    runs = [[slot for _, slot in group] for _, group in groups]
+    return [(run[0], run[-1]) for run in runs]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import ObjectKey
+from ocf.objects.shards import consecutive
 from ocf.objects.timestamps import Fraction, format_time
 from ocf.ownership import values
 from ocf.runtime.sharding.membership import group_label, replica_prefix, slot_name
@@ -256,10 +256,7 @@ def _of_files(question: OwnerQuestion) -> tuple[Manifest, Sequence[Manifest]]:
 
 def _ranges(numbers: Iterable[int]) -> str:
     """Return numbers as ranges, `0-3,7`."""
-    runs = (
-        [number for _, number in run] for _, run in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
-    )
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in consecutive(numbers))
 
 
 def _ago(since: datetime, now: datetime) -> str:
