@@ -1,10 +1,11 @@
 """Preemption: which pods of a lower priority make way for one that has no place; as the scheduler selects them.
 
-Source: `SelectVictimsOnNode` and `pickOneNodeForPreemption` in `pkg/scheduler/framework/preemption` of Kubernetes 1.36.
+Source: `SelectVictimsOnNode` of `pkg/scheduler/framework/plugins/defaultpreemption` and `pickOneNodeForPreemption` of
+`pkg/scheduler/framework/preemption`, Kubernetes 1.36.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from ocf.simulation.engine.nodes.machines import SimulatedNode
@@ -13,12 +14,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Preemption", "preemption"]
 
+_LEAST_PRIORITY: Final = -(2**31)
+
 
 class Preemption(NamedTuple):
-    """A node, and the pods that have to leave it."""
+    """A node, and the pods that have to leave it.
+
+    Attributes:
+        victims: The pods, the most important first.
+        violations: How many of them are beyond what the disruption budgets of their workloads allow.
+    """
 
     node: "SimulatedNode"
     victims: "tuple[SimulatedPod, ...]"
+    violations: int
 
 
 def preemption(nodes: "Iterable[SimulatedNode]", workloads: "Sequence[Pods]", position: int) -> Preemption | None:
@@ -29,41 +38,54 @@ def preemption(nodes: "Iterable[SimulatedNode]", workloads: "Sequence[Pods]", po
         workloads: The pods of all workloads.
         position: The position of the workload.
     """
-    found = [Preemption(node, victims) for node in nodes if (victims := _victims(node, workloads, position))]
+    found = [each for node in nodes if (each := _on_node(node, workloads, position)) is not None]
 
     def harm(each: Preemption) -> tuple[int, int, int, int, int]:
         priorities = [workloads[pod.workload].priority for pod in each.victims]
-        # The youngest of the most important pods has run the shortest time.
+        # From the least one that there may be: a pod of a negative priority does not offset another pod.
+        total = sum(priority - _LEAST_PRIORITY for priority in priorities)
+        # The most important pods of that node have run the shortest time.
         started = min(pod.started for pod in each.victims if workloads[pod.workload].priority == max(priorities))
-        return _violations(each.victims, workloads), max(priorities), sum(priorities), len(priorities), -started
+        return each.violations, max(priorities), total, len(priorities), -started
 
     return min(found, key=harm, default=None)
 
 
-def _victims(node: "SimulatedNode", workloads: "Sequence[Pods]", position: int) -> "tuple[SimulatedPod, ...]":
-    """Return the pods that have to leave a node, the fewest that are enough; none if all of them are not."""
+def _on_node(node: "SimulatedNode", workloads: "Sequence[Pods]", position: int) -> Preemption | None:
+    """Return the pods that have to leave a node, the fewest that are enough; None if there are none, or not enough."""
+
+    def importance(pod: "SimulatedPod") -> tuple[int, int, float]:
+        return -workloads[pod.workload].priority, pod.started, pod.uid
+
     priority = workloads[position].priority
-    lower = [pod for pod in node.pods.values() if workloads[pod.workload].priority < priority]
+    lower = sorted((pod for pod in node.pods.values() if workloads[pod.workload].priority < priority), key=importance)
     counts = [*node.counts]
     for pod in lower:
         counts[pod.workload] -= 1
-    if node.kind.score(position, tuple(counts)) is None:
-        return ()
-    # Those that are leaving anyway are kept last; of the others, the most important and oldest are kept first.
-    lower.sort(key=lambda pod: (pod.deleted, -workloads[pod.workload].priority, pod.started, pod.uid))
+    if not lower or node.kind.score(position, tuple(counts)) is None:
+        return None
+    violating = _violating(lower, workloads)
     victims: list[SimulatedPod] = []
-    for pod in lower:
+    # Those that no budget lets go are kept first, then the others, in both cases the most important first.
+    for pod in (*violating, *(each for each in lower if each not in violating)):
         counts[pod.workload] += 1
         if node.kind.score(position, tuple(counts)) is None:
             counts[pod.workload] -= 1
             victims.append(pod)
-    return tuple(victims)
+    violations = sum(pod in violating for pod in victims)
+    return Preemption(node, tuple(sorted(victims, key=importance)), violations) if victims else None
 
 
-def _violations(victims: "Sequence[SimulatedPod]", workloads: "Sequence[Pods]") -> int:
-    """Return how many of the victims are beyond what the disruption budgets of their workloads allow."""
-    return sum(
-        max(0, sum(pod.workload == at and not pod.deleted for pod in victims) - allowed)
-        for at, allowed in enumerate(workload.disruptions_allowed() for workload in workloads)
-        if allowed is not None
-    )
+def _violating(pods: "Iterable[SimulatedPod]", workloads: "Sequence[Pods]") -> "list[SimulatedPod]":
+    """Return those of the pods that the disruption budgets of their workloads do not let go."""
+    left = {position: workload.disruptions_allowed() for position, workload in enumerate(workloads)}
+    found: list[SimulatedPod] = []
+    for pod in pods:
+        allowed = left[pod.workload]
+        # A pod that is leaving already is counted by its budget.
+        if allowed is None or pod.deleted:
+            continue
+        left[pod.workload] = allowed - 1
+        if allowed <= 0:
+            found.append(pod)
+    return found
