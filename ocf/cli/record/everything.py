@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.cluster import ListOptions
 from ocf.controllers.hpa.modes import BUILT_IN
-from ocf.errors import ApiError, ConfigError
+from ocf.errors import ApiError, ConfigError, ManifestError
 from ocf.objects import ObjectKey
 from ocf.objects.paths import get_field
 from ocf.objects.selectors import LabelSelector
@@ -48,9 +48,7 @@ async def everything(cluster: Cluster, namespace: str) -> tuple[str, list[str]]:
 
 
 async def _listed(cluster: Cluster, api_version: str, kind: str, namespace: str) -> Sequence[Manifest]:
-    listed = await cluster.list(api_version, kind, ListOptions(namespace=namespace))
-    # The items of a list have no kind of their own.
-    return [{"apiVersion": api_version, "kind": kind, **each} for each in listed.items]
+    return (await cluster.list(api_version, kind, ListOptions(namespace=namespace))).items
 
 
 class _Reader:
@@ -81,7 +79,12 @@ async def _dumped(cluster: Cluster, hpa: Manifest, pods: Sequence[Manifest], not
     except ApiError as error:
         notes.append(f"{autoscaler.reference}: {error.message}; its replicas and requests are assumptions")
         return DumpedAutoscaler(hpa=hpa)
-    selector = LabelSelector.of(get_field(target, ("spec", "selector")))
+    try:
+        selector = LabelSelector.of(get_field(target, ("spec", "selector")))
+    except ManifestError as error:
+        # Of a kind with another field of this name: a DeploymentConfig of OpenShift has a map of labels.
+        notes.append(f"{autoscaler.reference}: spec.selector: {error}; its requests are those of its template")
+        return DumpedAutoscaler(hpa=hpa, target=target)
     own = tuple(
         each
         for each in pods

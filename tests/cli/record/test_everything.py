@@ -16,7 +16,7 @@ from ocf.cluster.interceptor import InterceptingCluster
 from ocf.errors import ConfigError, ForbiddenError
 from ocf.objects import Manifest, ObjectKey
 from ocf.simulation import Scenario, load_series, parse_scenario, simulate
-from ocf_server import EmbeddedCluster
+from ocf_server import CustomKind, EmbeddedCluster
 
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}}
 QUEUE = {
@@ -100,6 +100,7 @@ OBJECTS = (
 )
 
 
+CONFIG = "DeploymentConfig"
 _ALL = ListOptions()
 
 
@@ -133,7 +134,7 @@ def dumped(
     namespace: str = "", *, objects: tuple[Manifest, ...] = OBJECTS, **forbidden: AbstractSet[str]
 ) -> tuple[str, list[str]]:
     async def work() -> tuple[str, list[str]]:
-        cluster = EmbeddedCluster(namespaces=["shop", "batch"])
+        cluster = EmbeddedCluster(namespaces=["shop", "batch"], kinds=[CustomKind("apps.openshift.io", "v1", CONFIG)])
         for each in objects:
             made = await cluster.create(each, field_manager="test")
             if "status" in each:
@@ -210,6 +211,23 @@ def test_what_may_not_be_read_is_left_out_with_a_note(forbidden: dict[str, Abstr
     [found] = notes
     assert found.startswith(note)
     assert f"# * {found}" in text
+
+
+def test_a_target_whose_selector_is_of_another_form_is_dumped_without_its_pods() -> None:
+    """A DeploymentConfig of OpenShift selects by a map of labels; the other HPAs are dumped as ever."""
+    other = deployment("old", "shop", "250m")
+    config = {**other, "apiVersion": "apps.openshift.io/v1", "kind": CONFIG}
+    config["spec"] = {**other["spec"], "selector": {"app": "old"}}
+    scaled = hpa("old", "shop")
+    reference = {"apiVersion": config["apiVersion"], "kind": CONFIG, "name": "old"}
+    scaled["spec"] = {**scaled["spec"], "scaleTargetRef": reference}
+    text, notes = dumped("shop", objects=(*OBJECTS, config, scaled))
+    scenario = read(text)
+
+    assert [note for note in notes if note.startswith(f"{CONFIG}/shop/old: spec.selector: ")] == notes
+    assert len(notes) == 1
+    assert "250m" in text
+    assert len(scenario.neighbors) == 1
 
 
 def test_without_the_right_to_list_hpas_nothing_is_written() -> None:
