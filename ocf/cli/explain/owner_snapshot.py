@@ -109,7 +109,8 @@ async def read_owners(
         answer = await cluster.read_path(kind.path(where, wanted.name))
     except NotFoundError as error:
         place = f" in namespace {where}" if where else ""
-        raise ConfigError(f"{kind.kind} {wanted.name} does not exist{place}: {error.message}") from error
+        problem = f"{kind.kind} {wanted.name} does not exist{place}: {error.message}"
+        raise ConfigError(problem + _other_groups(kind, served)) from error
     owners = [_typed(one, kind) for one in ([answer] if wanted.name else answer.get("items") or ())]
     reader = _Reader(cluster)
     await reader.read(where, served)
@@ -121,6 +122,13 @@ async def read_owners(
     return OwnerReading(
         replace(reader.snapshot(now), with_status=with_status), tuple(ObjectKey.of(one) for one in owners)
     )
+
+
+def _other_groups(kind: ServedKind, served: Sequence[ServedKind]) -> str:
+    """Return the hint that other kinds have the same plural: a user may have meant one of those."""
+    others = sorted({one.group for one in served if one.plural == kind.plural} - {kind.group})
+    names = [f"{kind.plural}.{group}" for group in others if group]
+    return f"; did you mean {' or '.join(names)}?" if names else ""
 
 
 @dataclass(slots=True)

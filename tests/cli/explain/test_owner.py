@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from ocf.cli.app import app
 from ocf.cluster import Request, Verb
 from ocf.objects import Manifest, dump_document
-from ocf_server import EmbeddedCluster
+from ocf_server import CustomKind, EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
 from tests.ownership.situations import CLAIM, CRASH, EXIT, SHOP, STATEFUL, UNSCHEDULED, WEB
 from tests.ownership.world import (
@@ -50,13 +50,13 @@ def shown(*arguments: str) -> str:
 
 
 @contextmanager
-def served(path: Path, objects: Sequence[Manifest]) -> Iterator[str]:
+def served(path: Path, objects: Sequence[Manifest], kinds: Sequence[CustomKind] = KINDS) -> Iterator[str]:
     """Serve a cluster with objects in a thread; yield the path of its kubeconfig, with the namespace `town`."""
     namespaces = {"town", *(one["metadata"].get("namespace", "town") for one in objects)}
     ready, over = threading.Event(), threading.Event()
 
     async def work() -> None:
-        cluster = EmbeddedCluster(kinds=KINDS, namespaces=sorted(namespaces))
+        cluster = EmbeddedCluster(kinds=kinds, namespaces=sorted(namespaces))
         await cluster.restore(objects)
         async with serving(cluster) as server:
             config = server.kubeconfig()
@@ -134,6 +134,28 @@ DEFINITION: Final = {
 def test_a_kind_is_named_as_for_kubectl(tmp_path: Path, words: list[str]) -> None:
     text = of_files(tmp_path, [*CRASHING, DEFINITION], *words)
     assert "so Shop corner is not ready." in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        pytest.param("gateway", "; did you mean gateways.networking.example.com?\n", id="not the group that was meant"),
+        pytest.param(
+            "gateways.gateway.networking.k8s.io", "; did you mean gateways.networking.example.com?\n", id="group"
+        ),
+        pytest.param("shops", ' "none" not found\n', id="only one kind"),
+    ],
+)
+def test_an_absent_owner_whose_kind_has_a_namesake(word: str, hint: str, tmp_path: Path) -> None:
+    """What kubectl does without a word: https://github.com/kubernetes/kubernetes/issues/102378."""
+    namesake = CustomKind("networking.example.com", "v1", "Gateway")
+    gateway = obj("networking.example.com/v1", "Gateway", "edge")
+    with served(tmp_path, [gateway], kinds=[*KINDS, namesake]) as kubeconfig:
+        absent = explain(f"{word}/none", "--kubeconfig", kubeconfig)
+        found = explain("gateways.networking.example.com/edge", "--kubeconfig", kubeconfig)
+    assert absent.exit_code == 2
+    assert absent.stderr.endswith(hint)
+    assert found.exit_code == 0
 
 
 def test_a_cluster_is_read(tmp_path: Path) -> None:

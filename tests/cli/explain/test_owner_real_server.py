@@ -96,6 +96,7 @@ async def test_a_claim_without_a_volume_is_named(
         # The controller creates the claim before it writes the StatefulSet's status.
         chain = "no StorageClass named fast; so StatefulSet web has 0 of 1 pods ready; so Stall corner"
         found = await eventually(
-            lambda: explained(envtest, "stalls", "corner"), lambda answer: chain in answer["sentence"]
+            lambda: explained(envtest, "stalls.explained.example.com", "corner"),
+            lambda answer: chain in answer["sentence"],
         )
     assert found["sentence"].startswith("The claim data-web-0 is Pending for ")
