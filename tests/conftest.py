@@ -12,8 +12,9 @@ still found, at the latest when the session ends.
 
 import asyncio
 import gc
+import json
 import signal
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -21,12 +22,15 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
+from ocf.testing.envtest import ControlPlane
 from tests.requirements import LEFT_OUT, LONG, Case, Sampled, required, sample, summary
 
 pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 
 # New objects before a collection of the young ones, and how many of those before one of the older, and of all.
 _PACE: Final = (50_000, 20, 100)
+
+_PLANE: Final = pytest.StashKey[ControlPlane]()
 
 settings.register_profile(
     "ocf",
@@ -120,6 +124,22 @@ def sampled(request: pytest.FixtureRequest) -> Sampled:
         return found
 
     return chosen
+
+
+@pytest.fixture(scope="session")
+def envtest_plane(envtest_plane: ControlPlane, request: pytest.FixtureRequest) -> ControlPlane:
+    """Return the control plane of the run, and remember that it runs."""
+    request.config.stash[_PLANE] = envtest_plane
+    return envtest_plane
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_api_without_a_server(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Fail a module that leaves an APIService on the control plane: discovery fails in all tests after it."""
+    yield
+    if plane := pytestconfig.stash.get(_PLANE, None):
+        listed = json.loads(plane.kubectl("get", "apiservices", "--output=json"))["items"]
+        assert [one["metadata"]["name"] for one in listed if one["spec"].get("service")] == []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -71,11 +71,13 @@ async def on_real(plane: ControlPlane, controllers: RunControllers) -> AsyncIter
         async with serving_app(app, Limits(connections=100), name="scalers", address=("127.0.0.1", 0), tls=tls) as one:
             authority = base64.b64encode(plane.authority.read_bytes()).decode()
             external = [each for each in api_services(one.port, authority) if "external" in each["metadata"]["name"]]
-            for manifest in (service(), *external):
-                await world.cluster.apply(manifest, field_manager="admin", force=True)
-            yield
-            for manifest in external:
-                await world.cluster.delete(ObjectKey.of(manifest))
+            try:
+                for manifest in (service(), *external):
+                    await world.cluster.apply(manifest, field_manager="admin", force=True)
+                yield
+            finally:  # the task that serves is cancelled; discovery by later tests would fail with the group
+                for manifest in external:
+                    await world.cluster.delete(ObjectKey.of(manifest))
 
     with plane.namespace("scaler-") as namespace:
         async with await plane.cluster() as cluster:
