@@ -103,9 +103,13 @@ class Stage:
         return sum(not one.verb.is_read and one.field_manager not in others for one in self.embedded.requests)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until a condition holds: when the operator receives an event is not known in advance."""
+        """Wait until a condition of the objects in the cluster holds; it is looked at again after each change."""
+        seen = ""
         async with asyncio.timeout(_TIMEOUT):
-            while not await holds():  # noqa: ASYNC110 (the operator offers no event to wait for)
+            while True:
+                before, seen = seen, self.embedded.resource_version
+                if seen != before and await holds():
+                    return
                 await asyncio.sleep(0.005)
 
     async def in_sync(self) -> None:
