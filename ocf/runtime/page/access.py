@@ -13,6 +13,7 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from ocf.errors import ForbiddenError
 from ocf.objects import Manifest
 from ocf.ownership import values
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.schema.rest_mapping import RESTMapping
 
-__all__ = ["Caller", "Everyone", "Reviews", "Sessions"]
+__all__ = ["Caller", "CallerForbiddenError", "Everyone", "Reviews", "Sessions", "denied"]
 
 T = TypeVar("T")
 
@@ -47,6 +48,23 @@ class Caller:
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class CallerForbiddenError(ForbiddenError):
+    """The caller of the page lacks a right; other errors of this kind are about the process."""
+
+
+def denied(
+    caller: Caller, verb: str, resource: RESTMapping, namespace: str = "", name: str = ""
+) -> CallerForbiddenError:
+    """Return the error of a caller without a right, worded as by the API server, so that it names the missing rule."""
+    place = "at the cluster scope"
+    if resource.namespaced:
+        place = f'in the namespace "{namespace}"' if namespace else f"{place}, nor in any namespace that has some"
+    subject = f'{resource.plural}.{resource.group} "{name}"' if name else f"{resource.plural}.{resource.group}"
+    asked = f'cannot {verb} resource "{resource.plural}" in API group "{resource.group}"'
+    text = f'{subject} is forbidden: User "{caller.user}" {asked} {place}'
+    return CallerForbiddenError(text, code=403, reason="Forbidden")
 
 
 @dataclass(slots=True)

@@ -31,10 +31,21 @@ from ocf.runtime.page.view import QueueNumbers, WatchNumbers
 
 if TYPE_CHECKING:
     from ocf.component.diff import ComponentDiff, ObjectDiff
+    from ocf.errors import ForbiddenError
     from ocf.ownership.diagram import Diagram
     from ocf.runtime.page.options import SpecText
 
-__all__ = ["Frame", "Listing", "activity_parts", "document", "edit_form", "login_form", "owner_parts", "owners_parts"]
+__all__ = [
+    "Frame",
+    "Listing",
+    "activity_parts",
+    "document",
+    "edit_form",
+    "forbidden_parts",
+    "login_form",
+    "owner_parts",
+    "owners_parts",
+]
 
 PAGE: Final = 100
 """Owners on one page of the list."""
@@ -174,6 +185,11 @@ def login_form(problem: str, root: str) -> str:
         '<input id="token" name="token" type="password" autocomplete="off" required>'
         "<button>Log in</button></form><p>A token is printed by <code>kubectl create token NAME</code>.</p>"
     )
+
+
+def forbidden_parts(error: ForbiddenError) -> dict[str, str]:
+    """Return the page of a caller who may not see what was asked for."""
+    return {"forbidden": f"<h1>Forbidden</h1><p>{isolated(str(error))}</p>"}
 
 
 # The list of owners.

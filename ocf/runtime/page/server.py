@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from ocf.errors import ApiError, OcfError, failure_text
+from ocf.errors import ApiError, ForbiddenError, OcfError, failure_text
 from ocf.http.limits import Limits, connections_within
 from ocf.http.server import serving_app
 from ocf.objects import ObjectKey
 from ocf.ownership.tree import OwnerExplanation, State
 from ocf.runtime.monitoring.http_server import Endpoints
 from ocf.runtime.page import html
-from ocf.runtime.page.access import Caller, Everyone, Reviews, Sessions
+from ocf.runtime.page.access import Caller, CallerForbiddenError, Everyone, Reviews, Sessions, denied
 from ocf.runtime.page.html import Frame, Listing
 from ocf.runtime.page.options import PageOptions, SpecText
 from ocf.runtime.page.stream import Parts, Streams, token_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serving_page"]
 
+_log: Final = logging.getLogger(__name__)
 _SHARE: Final = 1 / 4
 _MOST: Final = 2048
 # Tokens with many groups are longer than the usual limit of a header.
@@ -55,6 +57,9 @@ _HEADERS: Final = {
 _COOKIE: Final = "ocf-page"
 _LOG_IN: Final = "The page shows what the user of a token may read."
 _WAITING: Final = "This replica waits for its lease: another one leads, and shows the owners."
+_UNREVIEWED: Final = (
+    "the operator lacks the right to create tokenreviews and subjectaccessreviews, which `ocf manifests --page` grants"
+)
 _READING: Final = "The owners are still being read."
 _FIRST_LOOK: Final = 0.5
 """Seconds after which the first page shows the owners that are explained by then, and that others follow."""
@@ -73,6 +78,21 @@ class _Shown:
     caller: Caller
     of: str
     listing: Listing
+
+
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """The owners that a caller may list.
+
+    Args:
+        note: Why there may be more; may be empty.
+        missing: Names a right that is missing, if the caller may list owners neither of all namespaces nor of one that
+            has some; None otherwise.
+    """
+
+    found: dict[ObjectKey, OwnerExplanation]
+    note: str
+    missing: CallerForbiddenError | None
 
 
 @asynccontextmanager
@@ -113,7 +133,7 @@ class _Page:
         self._rights = Everyone() if options.editor is not None else Reviews(cluster, self._resource_of)
         self._sessions = Sessions()
         self._form_key = token_urlsafe(16)
-        self.streams: Streams[_Shown] = Streams(self._parts, self._look)
+        self.streams: Streams[_Shown] = Streams(self._published, self._look)
 
     async def _look(self, shown: Iterable[_Shown]) -> float:
         """Look at all owners, if an open page shows them; return the seconds of the processor that this took."""
@@ -149,6 +169,10 @@ class _Page:
             answer = await self._answered(request, handler)
         except web.HTTPException as error:
             answer = _text(error.text or error.reason, error.status)
+        except ForbiddenError as error:
+            # It names the account of the process, which is nothing for callers.
+            _log.warning("the page cannot review its callers: %s", failure_text(error))
+            answer = _text(_UNREVIEWED, web.HTTPServiceUnavailable.status_code)
         except ApiError:
             # Its text may have the token of the caller.
             answer = _text("the API server does not answer: try again", web.HTTPServiceUnavailable.status_code)
@@ -180,11 +204,12 @@ class _Page:
         if caller is None:
             return self._login_page(request, _LOG_IN)
         shown = _Shown(caller, request.path.strip("/") or "owners", _listing(request))
-        if self._owner(shown.of) is None:
-            await self._view.look(within=_FIRST_LOOK)
-        parts = await self._parts(shown)
+        try:
+            parts = await self._first_parts(shown)
+        except CallerForbiddenError as error:
+            return _page(Frame("Forbidden", _root(request), caller.user), html.forbidden_parts(error), status=403)
         if parts is None:
-            raise web.HTTPNotFound(text="no such page, or you may not see it")
+            raise web.HTTPNotFound(text="no such page")
         after = ""
         owner = self._owner(shown.of)
         if self._editor is not None and owner is not None:
@@ -196,16 +221,18 @@ class _Page:
         root = _root(request)
         of = shown.listing.query(of=shown.of)
         frame = Frame(_title(shown.of), root, shown.caller.user, f"{root}changes{of}")
-        body = html.document(frame, parts, token=token_of(parts), after=after)
-        return web.Response(body=body.encode(errors="replace"), content_type="text/html", charset="utf-8")
+        return _page(frame, parts, token=token_of(parts), after=after)
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
         if caller is None:
             raise web.HTTPUnauthorized(text="log in first")
         shown = _Shown(caller, request.query.get("of", "owners"), _listing(request))
-        if await self._parts(shown) is None:
-            raise web.HTTPNotFound(text="no such page, or you may not see it")
+        try:
+            if await self._first_parts(shown) is None:
+                raise web.HTTPNotFound(text="no such page")
+        except CallerForbiddenError as error:
+            raise web.HTTPForbidden(text=str(error)) from error
         stream = web.StreamResponse(
             headers={**_HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
         )
@@ -233,23 +260,47 @@ class _Page:
 
     # Content.
 
+    async def _published(self, shown: _Shown) -> Parts | None:
+        """Return what an open page shows; None if it is gone, or its caller may not see it any more."""
+        try:
+            return await self._parts(shown)
+        except CallerForbiddenError:
+            return None
+
+    async def _first_parts(self, shown: _Shown) -> Parts | None:
+        """Return what a page shows that is being opened, as by `_parts`; no page may have been open before."""
+        if self._owner(shown.of) is None:
+            await self._view.look(within=_FIRST_LOOK)
+        return await self._parts(shown)
+
     async def _parts(self, shown: _Shown) -> Parts | None:
-        """Return what a page shows; None if there is no such page, or its caller may not see it."""
+        """Return what a page shows; None if there is no such page.
+
+        Raises:
+            CallerForbiddenError: If its caller may not see it, whether it exists or not; it names the missing right.
+        """
         if shown.of == "owners":
-            owners, note = await self._owners(shown.caller)
-            return html.owners_parts(owners, shown.listing, note)
+            owners = await self._owners(shown.caller)
+            # Until all owners are read, it is not known in which namespaces they are.
+            if owners.missing is not None and self._view.is_synced and not self._view.unexplained:
+                raise owners.missing
+            return html.owners_parts(owners.found, shown.listing, owners.note)
         if shown.of == "activity":
-            owners, _ = await self._owners(shown.caller)
-            if not owners:
+            if not self._view.operators:
                 return None
-            records = [one for one in self._timeline.latest() if one.owner in owners]
+            owners = await self._owners(shown.caller)
+            if owners.missing is not None:
+                raise owners.missing
+            records = [one for one in self._timeline.latest() if one.owner in owners.found]
             visible = await self._visible(shown.caller, records)
             numbers = self._view.queues(), self._view.watches(), self._counter.per_second
             return html.activity_parts(*numbers, records, visible)
         key = self._owner(shown.of)
-        kind = (key.api_version, key.kind) if key is not None else ("", "")
-        if key is None or not await self._rights.may(shown.caller, "get", kind, key.namespace, key.name):
+        if key is None:
             return None
+        kind = key.api_version, key.kind
+        if not await self._rights.may(shown.caller, "get", kind, key.namespace, key.name):
+            raise denied(shown.caller, "get", self._resource_of(*kind), key.namespace, key.name)
         found = await self._explanation(key)
         if found is None:
             return None
@@ -266,15 +317,13 @@ class _Page:
         except OcfError:
             return found
 
-    async def _owners(self, caller: Caller) -> tuple[dict[ObjectKey, OwnerExplanation], str]:
-        """Return the owners that a caller may list, and why there may be more."""
-        if not self._view.operators:
-            return {}, _WAITING
-        note = "" if self._view.is_synced else _READING
-        if self._view.unexplained:
-            note = f"{self._view.unexplained} more owners are still being explained: load the page again."
+    async def _owners(self, caller: Caller) -> _Owners:
+        """Return the owners that a caller may list."""
         found: dict[ObjectKey, OwnerExplanation] = {}
-        for kind in dict.fromkeys(self._view.operators.values()):
+        missing: list[CallerForbiddenError] = []
+        cut: list[str] = []
+        kinds = [*dict.fromkeys(self._view.operators.values())]
+        for kind in kinds:
             owners = {key: one for key, one in self._view.owners.items() if (key.api_version, key.kind) == kind}
             if await self._rights.may(caller, "list", kind):
                 found |= owners
@@ -284,9 +333,18 @@ class _Page:
             may = await asyncio.gather(*(self._rights.may(caller, "list", kind, home) for home in asked))
             allowed = {home for home, is_allowed in zip(asked, may, strict=True) if is_allowed}
             found |= {key: one for key, one in owners.items() if key.namespace in allowed}
+            if not allowed:
+                missing.append(denied(caller, "list", self._resource_of(*kind)))
             if len(allowed) < len(homes):
-                note = note or f"{kind[1]}: only those of the namespaces in which you may list them are shown."
-        return found, note
+                cut.append(kind[1])
+        note = f"{', '.join(cut)}: only those of the namespaces in which you may list them are shown." if cut else ""
+        if not kinds:
+            note = _WAITING
+        elif self._view.unexplained:
+            note = f"{self._view.unexplained} more owners are still being explained: load the page again."
+        elif not self._view.is_synced:
+            note = _READING
+        return _Owners(found, note, missing[0] if len(missing) == len(kinds) > 0 else None)
 
     async def _visible(self, caller: Caller, records: Iterable[Reconcile]) -> Callable[[ObjectKey], bool]:
         """Return a function that returns whether a caller may read an object that was written."""
@@ -314,11 +372,9 @@ class _Page:
 
     def _login_page(self, request: web.Request, problem: str) -> web.Response:
         frame = Frame("Log in", _root(request))
-        body = html.document(frame, {"login": html.login_form(problem, frame.root)})
-        headers = {"WWW-Authenticate": "Bearer"}
-        return web.Response(
-            body=body.encode(errors="replace"), content_type="text/html", charset="utf-8", status=401, headers=headers
-        )
+        answer = _page(frame, {"login": html.login_form(problem, frame.root)}, status=401)
+        answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         token = str((await request.post()).get("token", "")).strip()
@@ -385,6 +441,11 @@ def _root(request: web.Request) -> str:
 def _title(of: str) -> str:
     kind, _, place = of.partition("/")
     return f"{place} ({kind.partition('.')[0]})" if place else of.capitalize()
+
+
+def _page(frame: Frame, parts: Parts, *, status: int = 200, token: str = "", after: str = "") -> web.Response:
+    body = html.document(frame, parts, token=token, after=after).encode(errors="replace")
+    return web.Response(body=body, status=status, content_type="text/html", charset="utf-8")
 
 
 async def _file(content: Callable[[], str], content_type: str, _: web.Request) -> web.Response:

@@ -12,6 +12,7 @@ from aiohttp import ClientResponse, ClientSession, CookieJar
 
 from ocf import component
 from ocf.cluster import ServiceAccount, Subresource
+from ocf.cluster.client import ApiServerCluster
 from ocf.cluster.request_log import Verb
 from ocf.component import Component
 from ocf.objects import Manifest
@@ -30,7 +31,7 @@ __all__ = ["VALUE", "Process", "processing", "run_test"]
 VALUE = "hunter2-of-the-shop"
 
 
-def _components(owner: Shop) -> Component:
+def components_of(owner: Shop) -> Component:
     """Return a component of a ConfigMap, and of a Secret that no page shows; one that is "broken" raises."""
     if owner.spec.motto == "broken":
         raise RuntimeError(VALUE)
@@ -53,9 +54,11 @@ def _components(owner: Shop) -> Component:
 class Process:
     """A running process, and the administrator's way to its cluster."""
 
-    cluster: EmbeddedCluster
+    cluster: EmbeddedCluster | ApiServerCluster
     page: Page
     url: str
+    group: str = "example.com"
+    namespace: str = NAMESPACE
 
     async def made(self, *manifests: Manifest) -> None:
         """Create owners, and wait until each was reconciled."""
@@ -71,18 +74,19 @@ class Process:
             allowed: The verbs by resource; of all namespaces for a resource that begins with `all_`.
         """
         spec: dict[str, Any] = {"apiVersion": "v1", "kind": "ServiceAccount"}
-        spec["metadata"] = {"name": account, "namespace": NAMESPACE}
+        spec["metadata"] = {"name": account, "namespace": self.namespace}
         await self.cluster.apply(spec, field_manager="kubectl")
         for resource, verbs in allowed.items():
             plural = resource.removeprefix("all_")
-            group = "example.com" if plural == "shops" else ""
+            group = self.group if plural == "shops" else ""
             kind = "Cluster" if plural != resource else ""
-            where = {} if kind else {"namespace": NAMESPACE}
-            role = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": f"{account}-{plural}", **where}}
+            where = {} if kind else {"namespace": self.namespace}
+            name = f"{account}-{self.namespace}-{plural}"
+            role = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": name, **where}}
             rules = [{"apiGroups": [group], "resources": [plural], "verbs": [*verbs]}]
             await self.cluster.apply({**role, "kind": f"{kind}Role", "rules": rules}, field_manager="kubectl")
-            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": f"{kind}Role", "name": f"{account}-{plural}"}
-            subjects = [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]
+            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": f"{kind}Role", "name": name}
+            subjects = [{"kind": "ServiceAccount", "name": account, "namespace": self.namespace}]
             binding = {**role, "kind": f"{kind}RoleBinding", "roleRef": reference, "subjects": subjects}
             await self.cluster.apply(binding, field_manager="kubectl")
         request = {**spec, "spec": {}}
@@ -107,6 +111,7 @@ class Process:
 
     def reviews(self) -> Mapping[str, int]:
         """Return how many reviews the cluster has answered, by kind."""
+        assert isinstance(self.cluster, EmbeddedCluster)
         kinds = [one.kind for one in self.cluster.requests if one.verb is Verb.CREATE and one.kind.endswith("Review")]
         return {kind: kinds.count(kind) for kind in sorted({*kinds})}
 
@@ -116,10 +121,10 @@ async def processing(options: PageOptions | None = None, **given: Any) -> AsyncI
     """Run an operator of shops with the rights of its own roles, and its page."""
     cluster = EmbeddedCluster(namespaces=[NAMESPACE, "village"], authorization=True)
     await cluster.apply(DEFINITION, field_manager="kubectl")
-    operator = Operator(name="shops", owner=SHOPS, components=_components, **given)
+    operator = Operator(name="shops", owner=SHOPS, components=components_of, **given)
     settings = ManagerOptions(listen=None, page=options or PageOptions(port=0))
     example = Shop.model_validate({"metadata": {"name": "example", "namespace": NAMESPACE}})
-    rules = operator.policy_rules([_components(example)]) | settings.policy_rules(operator)
+    rules = operator.policy_rules([components_of(example)]) | settings.policy_rules(operator)
     granted = roles(rules, name="shops", account=ServiceAccount("shops", "operators"))
     own = await operator_cluster(cluster, granted)
     async with running(own, operator, options=settings) as manager:

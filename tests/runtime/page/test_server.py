@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from html import unescape
 from itertools import pairwise
 from typing import Any
 
@@ -48,14 +49,31 @@ async def test_callers_without_a_token_of_the_cluster_see_nothing(path: str) -> 
     assert not [text for _, text in answers if "corner" in text]
 
 
-@pytest.mark.parametrize("path", ["/", "/activity", OWNER, "/changes?of=activity", f"/changes?of={OWNER[1:]}"])
-async def test_callers_who_may_list_no_owner_see_none(path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "lacks"),
+    [
+        *((path, "ClusterRole") for path in ("/", "/activity", "/changes?of=activity")),
+        *((path, 'Role in the namespace "town"') for path in (OWNER, f"{OWNER}-2", f"/changes?of={OWNER[1:]}")),
+    ],
+)
+async def test_callers_without_rights_see_which_one_is_missing(path: str, lacks: str) -> None:
+    """Whether the owner exists or not."""
     async with processing() as process:
         await process.made(shop())
         token = await process.token("robot", pods=["get", "list"])
         status, text = await process.get(path, token)
-    assert status == (200 if path == "/" else 404)
-    assert "corner" not in text
+    assert status == 403
+    assert f"of a {lacks} that is bound to this user" in unescape(text)
+    assert '"resources": ["shops"]' in unescape(text)
+    assert "corner-settings" not in text
+
+
+async def test_a_caller_who_may_list_sees_that_there_is_no_owner_yet() -> None:
+    async with processing() as process:
+        everywhere = await process.token("all", all_shops=["get", "list"])
+        answers = [await process.get(path, everywhere) for path in ("/", "/activity", OWNER)]
+    assert [status for status, _ in answers] == [200, 200, 404]
+    assert "There is no owner." in answers[0][1]
 
 
 async def test_each_caller_sees_the_owners_that_the_user_may_list() -> None:
@@ -71,7 +89,7 @@ async def test_each_caller_sees_the_owners_that_the_user_may_list() -> None:
     assert "only those of the namespaces in which you may list them are shown" in some
     assert ("corner" in every, "cottage" in every, "only those" in every) == (True, True, False)
     assert ("cottage" in activity, "cottage" in whole) == (False, True)
-    assert (hidden, shown) == (404, 200)
+    assert (hidden, shown) == (403, 200)
 
 
 async def test_values_of_fields_are_those_of_objects_that_the_user_may_read() -> None:
