@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +13,12 @@ from ocf.cli.explain.served_kinds import ServedKind, served_kinds
 from ocf.cli.operator_loader import operator_components
 from ocf.cluster.client import ApiServerCluster
 from ocf.component.diff import ComponentDiff, diff
-from ocf.concepts import SystemClock
+from ocf.concepts import Clock, SystemClock
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.yaml_reader import read_yaml
 from ocf.objects.yaml_writer import write_yaml
-from ocf.ownership import OwnerExplanation
+from ocf.ownership import OwnerExplanation, OwnerSnapshot
 from ocf.ownership.explanation import explain_owner
 from ocf.runtime.page.options import SpecText
 
@@ -26,25 +28,44 @@ if TYPE_CHECKING:
 __all__ = ["DevEditor"]
 
 _MANAGER: Final = "ocf-dev-page"
+_STALE: Final = timedelta(seconds=30)
+"""How old an explanation may get of which only durations have changed."""
 
 
 class DevEditor:
     """Reads and edits owners in the API server of `ocf dev`."""
 
-    def __init__(self, operators: Sequence[Operator[Any]], cluster: ApiServerCluster) -> None:
+    def __init__(
+        self, operators: Sequence[Operator[Any]], cluster: ApiServerCluster, clock: Clock | None = None
+    ) -> None:
         self._operators = tuple(operators)
         self._cluster = cluster
+        self._clock = clock or SystemClock()
+        self._known: dict[ObjectKey, tuple[datetime, OwnerExplanation]] = {}
 
     async def explain(self, owner: ObjectKey) -> OwnerExplanation:
-        """Return the explanation of an owner from all that the API server has, as `ocf explain` does."""
+        """Return the explanation of an owner from all that the API server has, as `ocf explain` does.
+
+        As long as nothing else has changed, it is the one of some seconds ago: it names durations.
+        """
+        known = self._known.pop(owner, None)
+        now = self._clock.now()
+        snapshot, key = await self._read(owner, now)
+        # What has happened can be seen at the earlier instant as well, where the durations are still the same.
+        if known is None or now - known[0] >= _STALE or explain_owner(replace(snapshot, now=known[0]), key) != known[1]:
+            known = now, explain_owner(snapshot, key)
+        self._known[owner] = known
+        return known[1]
+
+    async def _read(self, owner: ObjectKey, now: datetime) -> tuple[OwnerSnapshot, ObjectKey]:
         served: Sequence[ServedKind] = await served_kinds(self._cluster)
         group, kind = owner.group_kind
         wanted = next((one for one in served if (one.group, one.kind) == (group, kind)), None)
         if wanted is None:
             raise ConfigError(f"the API server does not serve {kind} of {owner.api_version}")
         named = WantedOwners(wanted, owner.namespace, owner.name)
-        reading = await read_owners(self._cluster, named, served, SystemClock().now())
-        return explain_owner(reading.snapshot, reading.owners[0])
+        reading = await read_owners(self._cluster, named, served, now)
+        return reading.snapshot, reading.owners[0]
 
     async def spec(self, owner: ObjectKey) -> SpecText:
         """Return the spec of an owner."""

@@ -1,4 +1,8 @@
-"""What `ocf dev` adds to the page: explanations of all that the API server has, and specs written once shown."""
+"""What `ocf dev` adds to the page: explanations of all that the API server has, and specs written once shown.
+
+A public report that is rebuilt here: https://github.com/OctopusDeploy/Issues/issues/652 (a page that is sent every
+second, whether anything has changed or not).
+"""
 
 from __future__ import annotations
 
@@ -10,29 +14,42 @@ from typing import Final
 import pytest
 
 from ocf.cli.dev_page import DevEditor
+from ocf.cluster import Subresource
 from ocf.cluster.client import ApiServerCluster
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import ObjectKey
+from ocf.objects.timestamps import format_time
 from ocf.runtime.operator import Operator
 from ocf.runtime.page.options import SpecText
+from ocf.testing import VirtualClock
 from ocf_server import EmbeddedCluster
 from ocf_server.http import serving, write_kubeconfig
-from tests.runtime.operator.conftest import DEFINITION, NAMESPACE, SHOPS, components_of, key_of, settings_of, shop
+from tests.runtime.operator.conftest import (
+    DEFINITION,
+    NAMESPACE,
+    SECOND,
+    SHOPS,
+    components_of,
+    key_of,
+    settings_of,
+    shop,
+)
 
 OPERATOR: Final = Operator(name="shops", owner=SHOPS, components=components_of)
 
 
 @asynccontextmanager
-async def working(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, DevEditor]]:
+async def working(folder: Path, clock: VirtualClock | None = None) -> AsyncIterator[tuple[EmbeddedCluster, DevEditor]]:
     """Yield a cluster with a shop, and the editor that reads it over HTTP."""
-    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    clock = clock or VirtualClock()
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
     await cluster.apply(DEFINITION, field_manager="kubectl")
     await cluster.create(shop(), field_manager="kubectl")
     async with serving(cluster) as server:
         path = folder / "kubeconfig"
         write_kubeconfig(server.kubeconfig(), path)
         async with await ApiServerCluster.connect(path) as client:
-            yield cluster, DevEditor([OPERATOR], client)
+            yield cluster, DevEditor([OPERATOR], client, clock)
 
 
 async def test_a_plan_shows_what_the_reconcile_after_an_edit_would_write(tmp_path: Path) -> None:
@@ -93,3 +110,30 @@ async def test_an_owner_is_explained_from_objects_that_the_operator_does_not_wat
         with pytest.raises(OcfError):
             await editor.explain(ObjectKey("example.com/v1", "Shop", "absent", NAMESPACE))
     assert [one.name for one in found.root.children] == ["Pod till"]
+
+
+async def test_an_explanation_changes_when_something_did_and_not_by_the_second(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    metadata = {"name": "other", "namespace": NAMESPACE}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    async with working(tmp_path, clock) as (cluster, editor):
+        found = [await editor.explain(key_of())]
+        for holder in ("a", "b"):
+            # What another process renews has nothing to do with the owner.
+            await cluster.apply({**lease, "spec": {"holderIdentity": holder}}, field_manager="kubectl")
+            clock.advance(SECOND)
+            found.append(await editor.explain(key_of()))
+        live = await cluster.get(key_of())
+        ready = {"type": "Ready", "status": "False", "reason": "Broken", "message": "no flour"}
+        ready["lastTransitionTime"] = format_time(clock.now())
+        await cluster.update(
+            {**live, "status": {"conditions": [ready]}}, field_manager="kubectl", subresource=Subresource.STATUS
+        )
+        clock.advance(SECOND)
+        after = [await editor.explain(key_of()), await editor.explain(key_of())]
+        clock.advance(30 * SECOND)
+        later = await editor.explain(key_of())
+    assert found == [found[0]] * 3
+    assert "no flour" in after[0].sentence
+    assert after == [after[0]] * 2
+    assert later.sentence != after[0].sentence
