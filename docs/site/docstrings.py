@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 (MkDocs loads it by its path)
+
 """Extension of Griffe, which reads the code for the site: two things that it does not know of the docstrings here."""
 
 import re

@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 (MkDocs loads it by its path)
+
 """Hook of MkDocs: the entry of the playground in the navigation, if the playground is part of the site."""
 
 from typing import Any, Final

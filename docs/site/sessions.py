@@ -1,4 +1,4 @@
-# ruff: noqa: INP001 (MkDocs loads it by its path)
+
 """A line of a session that begins with `#` is output: some programs print comments, and no page is run by root."""
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from posixpath import normpath, relpath
 from typing import Final
 
-__all__ = ["place_of", "rewritten", "shown_code"]
+__all__ = ["place_of", "rewritten", "shown_code", "titled"]
 
 _NAMED: Final = {
     "README.md": "index.md",
@@ -21,6 +21,9 @@ _NAMED: Final = {
 }
 _LINK: Final = re.compile(r"(?P<start>\]\()(?P<target>[^)\s]+)(?P<end>\))")
 _CODE: Final = re.compile(r"`[^`\n]+`")
+_FILE: Final = re.compile(
+    r"^(?P<said>[^`\n]*)`(?P<name>[\w./-]+\.(?:py|yaml|toml))`(?P<rest>[^`\n]*:)\n\n```(?P<language>\w+)$", re.MULTILINE
+)
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -66,7 +69,7 @@ def rewritten(text: str, path: str, visit: Callable[[str], None]) -> str:
         here = str(PurePosixPath(place_of(path)).parent)
         return f"{found['start']}{relpath(place_of(linked), here)}{mark}{anchor}{found['end']}"
 
-    parts = _FENCE.split(text)
+    parts = _FENCE.split(titled(text))
     return "".join(part if part.startswith("```") else _LINK.sub(link, shown_code(part)) for part in parts)
 
 
@@ -78,3 +81,21 @@ def shown_code(text: str) -> str:
         | `int | str` | yes \| no |
     """
     return _CODE.sub(lambda found: found[0].replace("\\|", "|"), text)
+
+
+def titled(text: str) -> str:
+    r"""Return a page whose files have their names as titles of their blocks. The line above a block has the name.
+
+    Example:
+        >>> print(titled("`web.yaml`:\n\n```yaml\nkind: Web\n```"))
+        ```yaml title="web.yaml"
+        kind: Web
+        ```
+    """
+
+    def file(found: re.Match[str]) -> str:
+        alone = not found["said"] and found["rest"] == ":"
+        before = "" if alone else f"{found['said']}`{found['name']}`{found['rest']}\n\n"
+        return f'{before}```{found["language"]} title="{found["name"]}"'
+
+    return _FILE.sub(file, text)

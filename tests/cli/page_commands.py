@@ -12,13 +12,18 @@ from ocf.cli.app import app
 
 __all__ = ["run_commands"]
 
-_SESSION: Final = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK: Final = re.compile(
+    r"^(?:`(?P<file>[\w.-]+)`:\n\n```yaml|```console)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def _steps(page: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of a page, each with the output that the page shows."""
-    for session in _SESSION.findall(page):
-        for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+    """Yield the commands of a page with the output that it shows, and no command with the name of a file before it."""
+    for block in _BLOCK.finditer(page):
+        if block["file"]:
+            yield [block["file"]], block["body"]
+            continue
+        for step in re.split(r"^\$ ", block["body"], flags=re.MULTILINE)[1:]:
             command, _, output = step.partition("\n")
             yield shlex.split(command), output
 
@@ -27,20 +32,20 @@ def run_commands(page: str) -> int:
     """Run the commands of a page in the current folder, and compare their standard output with what the page shows.
 
     Args:
-        page: The text of the page; a file that it shows with `cat` is written, or compared if a command wrote it.
+        page: The text of the page; a file whose name is above it is written, or compared if a command wrote it.
 
     Returns:
         The number of commands of `ocf`.
     """
     ran = 0
-    for (program, *arguments), output in _steps(page):
-        if program == "cat":
-            file = Path(arguments[0])
+    for (program, *arguments), shown in _steps(page):
+        if not arguments:
+            file = Path(program)
             if file.exists():
-                assert file.read_text(encoding="utf-8") == output
-            file.write_text(output, encoding="utf-8")
+                assert file.read_text(encoding="utf-8") == shown
+            file.write_text(shown, encoding="utf-8")
             continue
         assert program == "ocf"
-        assert CliRunner().invoke(app, arguments).stdout == output
+        assert CliRunner().invoke(app, arguments).stdout == shown
         ran += 1
     return ran

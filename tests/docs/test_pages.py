@@ -16,6 +16,8 @@ ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS: Final = [*PAGES, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"))]
 FENCE: Final = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
+COLUMNS: Final = 84
+"""The site shows so many columns of a block without scrolling, on a screen of 1280 pixels."""
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -41,6 +43,33 @@ def test_no_example_is_passed_over(page: Path) -> None:
 
     assert len(seen) == fences.count("python")
     assert set(fences) <= {"console", "mermaid", "python", "sh", "text", "toml", "yaml"}
+
+
+def code_lines(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of the code of a page with their numbers. What programs print is as they print it."""
+    language, continued = "", False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence = re.match(r" *```(\w*)", line)
+        if fence:
+            language = "" if language else fence[1]
+        elif language in {"python", "sh", "toml", "yaml"} or (
+            language == "console" and (continued or line.startswith("$ "))
+        ):
+            continued = line.endswith("\\")
+            yield number, line
+        else:
+            continued = False
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=named)
+def test_no_line_of_code_is_wider_than_the_site_shows(page: Path) -> None:
+    wide = [
+        f"{page.relative_to(ROOT)}:{number}: {len(line)} columns"
+        for number, line in code_lines(page)
+        if len(line) > COLUMNS
+    ]
+
+    assert wide == []
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=named)
