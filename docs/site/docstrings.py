@@ -1,4 +1,3 @@
-
 """Extension of Griffe, which reads the code for the site: two things that it does not know of the docstrings here."""
 
 import re

@@ -1,4 +1,3 @@
-
 """A line of a session that begins with `#` is output: some programs print comments, and no page is run by root."""
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ def copy_assets(pages: Path) -> None:
     Args:
         pages: The folder of the pages.
     """
-    for name in ("site.css", "search.js"):
+    for name in ("site.css", "search.js", "sign.svg"):
         shutil.copy(SETTINGS / name, pages)
     shutil.copy(SITE.folder() / mermaid.FILE, pages)
 

@@ -77,6 +77,8 @@ SETTINGS: Final[Mapping[str, tuple[Any, ...]]] = {
 """The classes with settings, by area."""
 
 _METHOD: Final = "method"
+_SENTENCE: Final = re.compile(r"(?P<first>.+?\.) +(?P<rest>[A-Z`].{30,})")
+"""A first sentence, of which the rest is long enough to be folded."""
 _QUALIFIED: Final = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
@@ -188,9 +190,18 @@ def _default(value: Any) -> str:
 def _section(owner: Any) -> str:
     found = list(settings_of(owner))
     if all(each.type == _METHOD for each in found):
-        rows = [f"| `{each.name}` | {each.meaning} |" for each in found]
+        rows = [f"| `{each.name}` | {_folded(each.meaning)} |" for each in found]
         head = ["| method | meaning |", "| --- | --- |"]
     else:
-        rows = [f"| `{each.name}` | `{each.type}` | {each.default or 'required'} | {each.meaning} |" for each in found]
-        head = ["| setting | type | default | meaning |", "| --- | --- | --- | --- |"]
+        rows = [
+            f"| `{each.name}`<br><small>`{each.type}`</small> | {each.default or 'required'} | {_folded(each.meaning)} |"
+            for each in found
+        ]
+        head = ["| setting and type | default | meaning |", "| --- | --- | --- |"]
     return "\n".join([f"### {owner.__name__}\n", f"{summary(owner)}\n", *head, *rows, ""])
+
+
+def _folded(meaning: str) -> str:
+    """Return a meaning of which a table shows the first sentence, and the rest on demand."""
+    found = _SENTENCE.fullmatch(meaning)
+    return meaning if found is None else f"<details><summary>{found['first']}</summary>{found['rest']}</details>"

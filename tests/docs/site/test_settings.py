@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import pytest
@@ -83,4 +84,13 @@ def test_the_page_says_which_settings_are_required() -> None:
     page = settings.page()
 
     assert "\n## Operators\n\n### Operator\n\nAn operator: it reconciles the components of every owner.\n" in page
-    assert "| `owner` | `OwnerType[O]` | required | The kind of its owners. |" in page
+    assert "| `owner`<br><small>`OwnerType[O]`</small> | required | The kind of its owners. |" in page
+
+
+def test_a_table_of_settings_shows_one_sentence_of_each() -> None:
+    page = settings.page()
+    rows = [row for row in page.splitlines() if row.startswith("| `")]
+    shown = [re.sub(r"<summary>(.*?)</summary>.*(?=</details>)", r"\1", row).rpartition(" | ")[2] for row in rows]
+
+    assert "| <details><summary>Name of the operator, a DNS label such as `shop-operator`.</summary>It is in " in page
+    assert max(map(len, shown)) < 300
