@@ -1,5 +1,5 @@
-// Compiles the modules of an archive with the Python of Pyodide, so that the browser does not have to, and imports them
-// once: node compile.mjs FOLDER ARCHIVE
+// Compiles the modules of an archive with the Python of Pyodide, so that the browser does not have to, and runs them on
+// the first example, whose result the page shows until Python is loaded: node compile.mjs FOLDER ARCHIVE
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -29,3 +29,10 @@ sys.path.insert(0, "/out.zip")
 import ocf.simulation.browser
 `);
 writeFileSync(`${folder}/${archive}`, python.FS.readFile("/out.zip"));
+
+// Node.js reads a file named .js as a module in newer versions only.
+const source = readFileSync(`${folder}/files.js`, "utf8");
+const { filesOf } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+const [example] = JSON.parse(readFileSync(`${folder}/examples.json`, "utf8"));
+const { answer } = python.pyimport("ocf.simulation.browser");
+writeFileSync(`${folder}/recorded.json`, answer(JSON.stringify({ files: filesOf(example) })));

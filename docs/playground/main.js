@@ -14,7 +14,7 @@ const editors = Object.fromEntries(PARTS.map((part) => [part, new Editor($(part)
 const curve = new Curve($("curve"), dragged);
 const engine = new Engine({loading, starting, ready, running, view, failed, broken});
 const undone = [];
-let timer = null, linkTimer = 0, since = 0;
+let timer = null, linkTimer = 0, since = 0, recorded = false;
 
 const texts = () => Object.fromEntries(PARTS.map((part) => [part, editors[part].text]));
 
@@ -28,11 +28,11 @@ function state(name, text, share = null) {
 }
 
 function loading(share) {
-  state("loading", "Loading Python", share * 0.8);
+  state("loading", recorded ? "Loading Python; the result is recorded" : "Loading Python", share * 0.8);
 }
 
 function starting() {
-  state("loading", "Starting Python", 0.9);
+  state("loading", recorded ? "Starting Python; the result is recorded" : "Starting Python", 0.9);
 }
 
 // Python is loaded again after a stop, and nothing waits for it.
@@ -50,6 +50,7 @@ function running(share) {
 function changed(delay) {
   clearTimeout(timer);
   if (root.dataset.state !== "loading") root.dataset.state = "running";
+  recorded = false;
   result.current(false);
   timer = setTimeout(() => {
     timer = null;
@@ -188,7 +189,19 @@ function listen(examples) {
   });
 }
 
+// The result of an example, recorded when the page was built, until Python has the same.
+async function showRecorded(example) {
+  const found = await (await fetch("recorded.json")).json();
+  if (root.dataset.state !== "loading" || PARTS.some((part) => editors[part].text !== example[part])) return;
+  result.show(found);
+  curve.set(found.curve);
+  recorded = true;
+  loading(0);
+}
+
 state("loading", "Loading Python", 0);
 const examples = await (await fetch("examples.json")).json();
 listen(examples);
-set(await shared(location.href) ?? examples[0]);
+const given = await shared(location.href);
+set(given ?? examples[0]);
+if (!given) await showRecorded(examples[0]);

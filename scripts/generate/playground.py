@@ -32,7 +32,8 @@ __all__ = ["BuildError", "build", "built_folder", "bundled", "pinned"]
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "playground"
 LOCK: Final = ROOT / "requirements" / "test.lock"
-SOURCES: Final = (Path(__file__), LOCK)
+SIGN: Final = ROOT / "docs" / "site" / "sign.svg"
+SOURCES: Final = (Path(__file__), LOCK, SIGN)
 OURS: Final = (
     "autoscaling",
     "errors.py",
@@ -126,6 +127,7 @@ class _Build:
         for path in PAGE.glob("*.*"):
             if path.suffix in {".css", ".html", ".js"}:
                 shutil.copy(path, self._made)
+        shutil.copy(SIGN, self._made)
         examples = yaml.safe_load((PAGE / "examples.yaml").read_text(encoding="utf-8"))
         (self._made / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
         (self._made / "report.css").write_text(COLOURS + report_part("charts.css") + STYLE, encoding="utf-8")

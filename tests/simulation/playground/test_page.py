@@ -32,6 +32,13 @@ def shown(visit: Visit, step: str) -> Any:
     return visit.shown[step]
 
 
+def test_until_python_is_loaded_the_page_shows_the_recorded_result_of_the_example(visit: Visit) -> None:
+    recorded, simulated = shown(visit, "recorded"), shown(visit, "opened")
+    assert re.fullmatch(r"(Loading|Starting) Python; the result is recorded", recorded["status"])
+    for part in ("values", "titles", "actions", "lines", "slider", "problems", "old"):
+        assert recorded[part] == simulated[part], part
+
+
 def test_the_page_simulates_an_example_when_it_is_opened(visit: Visit) -> None:
     found = shown(visit, "opened")
     assert re.fullmatch(r"web: 480 syncs, \d+ scaling actions, overload time .*", found["status"])

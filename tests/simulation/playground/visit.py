@@ -120,6 +120,8 @@ class _Steps:
         await self._tab.evaluate(until("document.getElementById('hpa').value"))
         self._found.shown["given"] = await self._tab.evaluate(SHOWN)
         await self._tab.open(f"{self._found.origin}index.html?")
+        await self._tab.evaluate(until("document.querySelector('#actions')"))
+        self._found.shown["recorded"] = await self._tab.evaluate(SHOWN)
         await self._note("opened")
         self._found.nodes = [
             (node["role"]["value"], node.get("name", {}).get("value", ""))
