@@ -139,6 +139,9 @@ def _with_search(place: str, text: str) -> str:
         front = {"search": {"boost": _SECONDARY}}
         if place.startswith("reference/api/"):
             front["title"] = place.removeprefix("reference/api/").removesuffix(".md")
+    elif place == "index.md":
+        # The doors take the width of the page.
+        front = {"hide": ["navigation"]}
     elif tags := [*_keywords().get(place, ()), *_GENERATED_KEYWORDS.get(place, list)()]:
         front = {"tags": tags}
     return f"---\n{yaml.safe_dump(front)}---\n{text}" if front and place.endswith(".md") else text

@@ -194,7 +194,8 @@ def _section(owner: Any) -> str:
         head = ["| method | meaning |", "| --- | --- |"]
     else:
         rows = [
-            f"| `{each.name}`<br><small>`{each.type}`</small> | {each.default or 'required'} | {_folded(each.meaning)} |"
+            f"| `{each.name}`<br><small>`{each.type}`</small> | {each.default or 'required'} |"
+            f" {_folded(each.meaning)} |"
             for each in found
         ]
         head = ["| setting and type | default | meaning |", "| --- | --- | --- |"]

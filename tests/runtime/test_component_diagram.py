@@ -16,7 +16,6 @@ from ocf.ownership.diagram import Box, Diagram, diagram_of
 from ocf.ownership.tree import State
 from ocf.primitives import deployment, hpa, secret
 from ocf.runtime.component_diagram import component_diagram, with_declared
-from scripts.generate.component_picture import PICTURE, render
 from tests.ownership.situations import SHOP
 from tests.ownership.test_picture import applied
 from tests.ownership.world import NOW, obj, pod, workload
@@ -236,8 +235,3 @@ def test_what_another_component_applied_before_is_where_it_is_declared() -> None
         "component former",
     ]
     assert named(found, "component web").state is None
-
-
-def test_the_picture_of_the_documentation_is_up_to_date() -> None:
-    # Written by `python -m scripts.generate.component_picture`.
-    assert PICTURE.read_text(encoding="utf-8") == render()

@@ -32,7 +32,7 @@ from ocf_server.controllers.settings import ControllerSettings
 if TYPE_CHECKING:
     from ocf.runtime.operator import Operator
 
-__all__ = ["END", "SCRAPE_INTERVAL", "START", "Scrape", "record"]
+__all__ = ["END", "SCRAPE_INTERVAL", "START", "Scrape", "readme_operator", "record"]
 
 START: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 """The first instant of the run."""
@@ -85,7 +85,7 @@ def record(length: timedelta = END - START) -> list[Scrape]:
         logging.disable(logging.NOTSET)
 
 
-def _operator() -> tuple[Operator[Any], Manifest]:
+def readme_operator() -> tuple[Operator[Any], Manifest]:
     """Return the operator of the README, and its definition."""
     found = _OPERATOR.search(_README.read_text(encoding="utf-8"))
     if found is None:
@@ -106,7 +106,7 @@ async def _record(end: datetime) -> list[Scrape]:
     loop, clock = asyncio.get_running_loop(), LoopClock(START)
     cluster = EmbeddedCluster(now=clock.now)
     gateway = _Gateway(cluster)
-    shops, definition = _operator()
+    shops, definition = readme_operator()
     operator = replace(shops, rate_limiter=ExponentialBackoff(random=_in_the_middle))
     await cluster.apply(definition, field_manager="kubectl")
     timing = CacheTiming(monotonic=loop.time, random=_in_the_middle)
