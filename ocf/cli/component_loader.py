@@ -254,8 +254,10 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(dict.fromkeys(map(one_line, error.exceptions)))
     notes = "; ".join(getattr(error, "__notes__", ()))
-    text = " ".join(f"{error} ({notes})".split() if notes else str(error).split())
-    if type(error).__module__.startswith("ocf."):
+    # The file and the line of a syntax error are those that `source_location` returns.
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    text = " ".join(f"{said} ({notes})".split() if notes else said.split())
+    if type(error).__module__.startswith(("ocf.", "ocf_server.")):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -35,9 +35,12 @@ from ocf.cli.serve.setup import (
 )
 
 if TYPE_CHECKING:
+    from ocf.cli.dev_page import DevEditor
     from ocf.runtime.operator import Operator
     from ocf.runtime.operator.manager import Manager
-    from ocf_server import ControllerSettings
+    from ocf.runtime.page.process import Page
+    from ocf_server import ControllerSettings, EmbeddedCluster
+    from ocf_server.http.server import HttpServer
 
 __all__ = ["dev"]
 
@@ -58,6 +61,7 @@ _WEBHOOK_NAMESPACE: Final = "kube-system"
 @ready_after_option
 @port_option
 @kubeconfig_option
+@click.option("--reload", is_flag=True, help="Load the code again whenever a file of it is saved.")
 @click.option("--verbose", "-v", is_flag=True, help="Log the actions of the operators.")
 @output_option
 @traceback_option
@@ -71,17 +75,18 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     ready_after: str | None,
     port: int,
     kubeconfig: Path | None,
+    reload: bool,
     verbose: bool,
     output: ServeOutput,
 ) -> None:
     """Run operators on an embedded Kubernetes API server, to try them out.
 
     Their CustomResourceDefinitions are applied and their webhooks are registered; kubectl and other clients can use the
-    API. Without --controllers there are no other controllers, so no pod ever runs. Ctrl-C stops it; the state is in
-    memory and not kept.
+    API. Without --controllers there are no other controllers, so no pod ever runs. With --reload, what is in the API
+    server survives each change of the code. Ctrl-C stops it; the state is in memory and not kept.
 
     Example:
-        ocf dev shop.operator --controllers all --apply shop.yaml
+        ocf dev shop.operator --reload --controllers all --apply shop.yaml
     """
     log_text(logging.INFO if verbose else logging.WARNING)
     options = _DevOptions(
@@ -95,7 +100,7 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     from ocf.concepts.open_files import raise_open_files
 
     raise_open_files()
-    asyncio.run(_dev(target, options))
+    asyncio.run(_dev_reloading(target, options) if reload else _dev(target, options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,55 +117,133 @@ class _DevOptions:
 
 async def _dev(target: str, options: _DevOptions) -> None:
     from ocf.cli.operator_loader import load_operators
-    from ocf.cli.owner_check import apply_definitions, check_objects
+
+    operators = load_operators(target)
+    async with _serving(operators, options) as (process, stop), process.running(operators):
+        await stop.wait()
+
+
+async def _dev_reloading(target: str, options: _DevOptions) -> None:
+    from ocf.cli.reload import Reloading
+    from ocf.cli.source_code import SourceCode
+
+    source = SourceCode(target)
+    first = source.load()
+    async with _serving(first.operators, options) as (process, stop):
+        await Reloading(source, process.running, process.reloaded, process.failed).run(first, stop)
+
+
+@asynccontextmanager
+async def _serving(
+    operators: Sequence[Operator[Any]], options: _DevOptions
+) -> AsyncIterator[tuple[_Process, asyncio.Event]]:
+    """Serve the API and the page; yield what runs operators, and the event that a signal sets."""
+    from ocf.cli.dev_page import DevEditor
+    from ocf.cli.owner_check import check_objects
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.concepts import SystemClock
+    from ocf.runtime.page import PageOptions
+    from ocf.runtime.page.process import Page
     from ocf_server import EmbeddedCluster
     from ocf_server.http import serving
 
-    operators = load_operators(target)
     embedded = EmbeddedCluster()
-    defined = [definition for operator in operators for definition in operator.all_definitions]
-    known = {one["metadata"]["name"]: one for one in (*defined, *read_manifests(options.crd))}
-    await apply_definitions(embedded, known.values())
+    await _define(embedded, operators, options)
     await check_objects(read_documents(map(str, options.apply)), embedded)
     stop = stopped_by_signals()
     async with (
         serving(embedded, port=options.port) as server,
         kubeconfig_of(server, options.kubeconfig) as path,
         running_controllers(embedded, options.controllers),
-        _run_operators(operators, path) as manager,
+        await ApiServerCluster.connect(path) as cluster,
     ):
-        await load_files(embedded, options.apply, field_manager=_MANAGER)
-        print_server(server, path, options.output)
-        if options.output is ServeOutput.TEXT:
-            _print_operators(operators, manager)
-        await stop.wait()
+        editor = DevEditor(operators, cluster)
+        page = Page(PageOptions(port=0, host=_HOST, editor=editor), SystemClock())
+        async with page.serving(cluster):
+            process = _Process(
+                embedded=embedded,
+                options=options,
+                server=server,
+                kubeconfig=path,
+                page=page,
+                editor=editor,
+                defined=operators,
+            )
+            yield process, stop
 
 
-@asynccontextmanager
-async def _run_operators(operators: Sequence[Operator[Any]], kubeconfig: Path) -> AsyncIterator[Manager]:
-    """Run the operators as clients of the API, with their webhooks."""
-    from ocf.cli.dev_page import DevEditor
-    from ocf.cluster.client import ApiServerCluster
-    from ocf.runtime.admission import Url
-    from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
-    from ocf.runtime.page import PageOptions
+async def _define(embedded: EmbeddedCluster, operators: Sequence[Operator[Any]], options: _DevOptions) -> None:
+    """Apply the definitions of operators and of files."""
+    from ocf.cli.owner_check import apply_definitions
 
-    async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
+    defined = [definition for operator in operators for definition in operator.all_definitions]
+    known = {one["metadata"]["name"]: one for one in (*defined, *read_manifests(options.crd))}
+    await apply_definitions(embedded, known.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Process:
+    """Runs operators as clients of the API, with their webhooks."""
+
+    embedded: EmbeddedCluster
+    options: _DevOptions
+    server: HttpServer
+    kubeconfig: Path
+    page: Page
+    editor: DevEditor
+    defined: Sequence[Operator[Any]]
+    """The operators whose definitions were applied last; none if they were not applied as a whole."""
+    metrics_port: int = 0
+    has_started: bool = False
+
+    @asynccontextmanager
+    async def running(self, operators: Sequence[Operator[Any]]) -> AsyncIterator[None]:
+        """Run operators for as long as the block runs; the first ones find the objects of `--apply`."""
+        from ocf.cluster.client import ApiServerCluster
+        from ocf.runtime.admission import Url
+        from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions
+        from ocf.runtime.operator.manager import Manager
+        from ocf.runtime.operator.run import running_manager
+
+        if self.defined is not operators:
+            self.defined = ()
+            await _define(self.embedded, operators, self.options)
+        self.defined = operators
+        self.editor.operators = tuple(operators)
         address = Url(f"https://{_HOST}")
         admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
-        page = PageOptions(port=0, host=_HOST, editor=DevEditor(operators, cluster))
-        manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission, page=page)
-        manager = await stack.enter_async_context(running(cluster, *operators, options=manager_options))
-        await manager.started()
-        yield manager
+        options = ManagerOptions(listen=Listen(port=self.metrics_port, host=_HOST), admission=admission)
+        async with AsyncExitStack() as stack:
+            # What a version remembers of its requests is not that of the next one.
+            cluster = await stack.enter_async_context(await ApiServerCluster.connect(self.kubeconfig))
+            manager = Manager(cluster, operators, options, page=self.page)
+            await stack.enter_async_context(running_manager(manager))
+            await manager.started()
+            if manager.endpoints is not None:
+                self.metrics_port = manager.endpoints.port
+            if not self.has_started:
+                await load_files(self.embedded, self.options.apply, field_manager=_MANAGER)
+                self._print(manager)
+                self.has_started = True
+            yield
 
+    def _print(self, manager: Manager) -> None:
+        print_server(self.server, self.kubeconfig, self.options.output)
+        if self.options.output is ServeOutput.TEXT:
+            for operator in self.editor.operators:
+                api_version, kind = operator.owner_kind
+                echo(f"operator {operator.name} reconciles {kind} of {api_version}")
+            if manager.endpoints is not None:
+                click.echo(f"metrics on {manager.endpoints.url}/metrics")
+            if self.page.address is not None:
+                click.echo(f"page on {self.page.address.url}/")
 
-def _print_operators(operators: Sequence[Operator[Any]], manager: Manager) -> None:
-    for operator in operators:
-        api_version, kind = operator.owner_kind
-        echo(f"operator {operator.name} reconciles {kind} of {api_version}")
-    if manager.endpoints is not None:
-        click.echo(f"metrics on {manager.endpoints.url}/metrics")
-    if manager.page is not None and manager.page.address is not None:
-        click.echo(f"page on {manager.page.address.url}/")
+    def reloaded(self, files: str) -> None:
+        """Print that the code was loaded again."""
+        echo(f"reloaded: {files}", err=True)
+        self.page.view.notice = ""
+
+    def failed(self, problem: str) -> None:
+        """Print why the code was not loaded again; the page shows it until it is."""
+        echo(f"error: {problem}", color="red", err=True)
+        self.page.view.notice = problem

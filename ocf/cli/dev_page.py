@@ -33,12 +33,16 @@ _STALE: Final = timedelta(seconds=30)
 
 
 class DevEditor:
-    """Reads and edits owners in the API server of `ocf dev`."""
+    """Reads and edits owners in the API server of `ocf dev`.
+
+    Attributes:
+        operators: The operators that run.
+    """
 
     def __init__(
         self, operators: Sequence[Operator[Any]], cluster: ApiServerCluster, clock: Clock | None = None
     ) -> None:
-        self._operators = tuple(operators)
+        self.operators = tuple(operators)
         self._cluster = cluster
         self._clock = clock or SystemClock()
         self._known: dict[ObjectKey, tuple[datetime, OwnerExplanation]] = {}
@@ -77,7 +81,7 @@ class DevEditor:
         changed = await self._changed(owner, edited)
         stored = await self._cluster.update(changed, field_manager=_MANAGER, dry_run=True)
         found: list[ComponentDiff] = []
-        for operator in self._operators:
+        for operator in self.operators:
             if operator.owner_kind == (owner.api_version, owner.kind):
                 components = partial(operator_components, operator, stored)
                 found += await diff(

@@ -32,6 +32,7 @@ __all__ = [
     "ComponentSource",
     "load_components",
     "load_operators",
+    "module_name",
     "operator_components",
     "operator_sources",
     "reject_together",
@@ -200,17 +201,18 @@ def reject_together(components: Sequence[Component], owner: Manifest) -> None:
 
 def _find(target: str) -> tuple[ModuleType, Any]:
     """Return the module of a target, and the object in it that is named, or all of its operators."""
-    module_path, colon, name = target.partition(":")
-    if not module_path or (colon and not name):
-        raise ConfigError(f'invalid target "{target}": write MODULE or MODULE:NAME, for example shop.operator')
-    module = import_by_name(_dotted(module_path))
+    _, colon, name = target.partition(":")
+    module = import_by_name(module_name(target))
     if colon:
         return module, find_attribute(target, module, name)
     return module, _all_operators(target, module)
 
 
-def _dotted(module_path: str) -> str:
-    """Return the name of a module that is given by its path."""
+def module_name(target: str) -> str:
+    """Return the name of the module of a target, which may be given by its path."""
+    module_path, colon, name = target.partition(":")
+    if not module_path or (colon and not name):
+        raise ConfigError(f'invalid target "{target}": write MODULE or MODULE:NAME, for example shop.operator')
     if "/" not in module_path and not module_path.endswith(".py"):
         return module_path
     if Path(module_path).is_absolute():

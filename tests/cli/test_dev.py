@@ -151,6 +151,22 @@ async def test_the_operator_runs_until_a_signal(folder: Path, number: signal.Sig
     assert (running.process.returncode, out, err) == (0, b"", b"")
 
 
+async def test_a_save_replaces_the_operator_and_its_webhooks(folder: Path) -> None:
+    (folder / "corner.yaml").write_text(CORNER)
+    async with dev("dev_shop", "--reload", "--apply", "corner.yaml") as running:
+        before = await running.first(DEPLOYMENTS)
+        (folder / "dev_shop.py").write_text(SHOP.replace("shop.spec.branches or 3", "shop.spec.branches or 5"))
+        assert running.process.stderr is not None
+        assert await running.process.stderr.readline() == b"reloaded: dev_shop.py\n"
+        shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "new"}, "spec": {}}
+        assert (await running.request("POST", SHOPS, shop))[1]["spec"]["branches"] == 5
+        after = await running.first(DEPLOYMENTS)
+        running.process.send_signal(signal.SIGINT)
+        out, err = await running.process.communicate()
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert (running.process.returncode, out, err) == (0, b"", b"")
+
+
 @pytest.mark.usefixtures("folder")
 async def test_the_webhooks_are_called() -> None:
     async with dev("dev_package") as running:

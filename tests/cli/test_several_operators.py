@@ -19,12 +19,11 @@ from click.testing import CliRunner, Result
 from ocf.cli import dev
 from ocf.cli.app import app
 from ocf.cli.operator_loader import load_components, load_operators
+from ocf.cli.serve.setup import ServeOutput
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.objects.documents import load_documents
 from ocf.runtime import operator as runtime
-from ocf_server import EmbeddedCluster
-from ocf_server.http import serving, write_kubeconfig
 
 MODULE: Final = """
 from ocf.component import Builder, ReconcileContext
@@ -294,15 +293,11 @@ async def test_they_run_together_in_development(folder: Path, monkeypatch: pytes
     lines: list[str] = []
     monkeypatch.setattr(dev, "echo", lines.append)
     operators = load_operators("two_shops")
-    embedded = EmbeddedCluster()
-    for operator in operators:
-        for definition in operator.all_definitions:
-            await embedded.apply(definition, field_manager="test")
-    async with serving(embedded, port=0) as server:
-        write_kubeconfig(server.kubeconfig(), Path("kubeconfig"))
-        async with dev._run_operators(operators, Path("kubeconfig")) as manager:
-            assert [one.operator.name for one in manager.controllers] == ["shops", "malls"]
-            dev._print_operators(operators, manager)
+    options = dev._DevOptions(
+        apply=(), crd=(), controllers=None, port=0, kubeconfig=Path("kubeconfig"), output=ServeOutput.TEXT
+    )
+    async with dev._serving(operators, options) as (process, _), process.running(operators):
+        assert [*process.page.view.operators] == ["shops", "malls"]
     assert lines == [
         "operator shops reconciles Shop of example.com/v1",
         "operator malls reconciles Mall of example.com/v1",

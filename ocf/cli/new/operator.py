@@ -84,7 +84,7 @@ def new_operator(  # noqa: PLR0913 (each is an option of the command line)
     click.echo("  pip install --find-links wheels --requirement requirements/dev.lock")
     click.echo("  make check")
     sample = f"samples/{project.owner_kind.lower()}.yaml"
-    echo(f"  ocf dev {project.package} --controllers all --apply {sample}")
+    echo(f"  ocf dev {project.package} --reload --controllers all --apply {sample}")
 
 
 def _check_packages(extras: Mapping[str, str]) -> None:

@@ -67,6 +67,7 @@ class Manager:
         cluster: The cluster of the objects.
         operators: The operators; their names must differ.
         options: The settings of the process.
+        page: A page that is served already, and outlives the operators; None serves the one of the options.
 
     Raises:
         BuildError: If there is no operator, two have the same name, two have webhooks of the same kind and name, or two
@@ -79,14 +80,23 @@ class Manager:
         page: The page of owners and reconciles; None where it is not served.
     """
 
-    def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: ManagerOptions) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        operators: Sequence[Operator[Any]],
+        options: ManagerOptions,
+        *,
+        page: Page | None = None,
+    ) -> None:
         require_together(operators)
-        self.page: Page | None = None
-        if options.page is not None:
+        self.page: Page | None = page
+        self._serves_page = page is None
+        if page is None and options.page is not None:
             # What it needs is loaded only where there is one.
             from ocf.runtime.page.process import Page
 
             self.page = Page(options.page, options.clock)
+        if self.page is not None:
             cluster = self.page.counting(cluster)
         self._cluster = cluster
         self._operators = tuple(operators)
@@ -176,7 +186,7 @@ class Manager:
                     port=listen.port,
                 )
                 self.endpoints = await stack.enter_async_context(served)
-            if self.page is not None:
+            if self.page is not None and self._serves_page:
                 await stack.enter_async_context(self.page.serving(self._cluster))
             if not await self._background.open(stack):
                 return

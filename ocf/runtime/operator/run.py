@@ -20,7 +20,7 @@ from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 
-__all__ = ["main", "run", "run_to_its_end", "running", "seldom_collecting"]
+__all__ = ["main", "run", "run_to_its_end", "running", "running_manager", "seldom_collecting"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -70,7 +70,13 @@ async def running(
         >>> run_in_virtual_time(operate())
         6
     """
-    manager = Manager(cluster, operators, options or ManagerOptions())
+    async with running_manager(Manager(cluster, operators, options or ManagerOptions())) as manager:
+        yield manager
+
+
+@asynccontextmanager
+async def running_manager(manager: Manager) -> AsyncIterator[Manager]:
+    """Run a manager for as long as the block runs, as `running` does."""
     ended = asyncio.Event()
     with _ungrouped():
         async with supervised_tasks() as start:

@@ -43,6 +43,7 @@ __all__ = [
     "edit_form",
     "forbidden_parts",
     "login_form",
+    "notice",
     "owner_parts",
     "owners_parts",
 ]
@@ -190,6 +191,11 @@ def login_form(problem: str, root: str) -> str:
 def forbidden_parts(error: ForbiddenError) -> dict[str, str]:
     """Return the page of a caller who may not see what was asked for."""
     return {"forbidden": f"<h1>Forbidden</h1><p>{isolated(str(error))}</p>"}
+
+
+def notice(text: str) -> str:
+    """Return what every page says first; empty for an empty text."""
+    return f'<p class="missed" role="alert">{isolated(text)}</p>' if text else ""
 
 
 # The list of owners.
@@ -435,7 +441,7 @@ def edit_form(edited: SpecText, key: str, *, problem: str = "", plan: Sequence[C
         problem: Why the spec cannot be written; empty if it can, or was not tried.
         plan: What the next reconcile would write; None if it was not asked for.
     """
-    shown = f'<p class="missed" role="alert">{isolated(problem)}</p>' if problem else ""
+    shown = notice(problem)
     shown += _plan(plan) if plan is not None else ""
     write = '<button name="do" value="write">Write it</button>' if plan is not None and not problem else ""
     is_open = " open" if problem or plan is not None else ""

@@ -60,7 +60,10 @@ _WAITING: Final = "This replica waits for its lease: another one leads, and show
 _UNREVIEWED: Final = (
     "the operator lacks the right to create tokenreviews and subjectaccessreviews, which `ocf manifests --page` grants"
 )
+_STOPPED: Final = "No operator runs."
 _READING: Final = "The owners are still being read."
+_RELOAD: Final = 5.0
+"""Seconds for which the page of `ocf dev` waits for operators that are started again."""
 _FIRST_LOOK: Final = 0.5
 """Seconds after which the first page shows the owners that are explained by then, and that others follow."""
 
@@ -137,6 +140,7 @@ class _Page:
 
     async def _look(self, shown: Iterable[_Shown]) -> float:
         """Look at all owners, if an open page shows them; return the seconds of the processor that this took."""
+        await self._begun()
         before = self._view.spent
         if any(self._owner(one.of) is None for one in shown):
             await self._view.look()
@@ -203,6 +207,7 @@ class _Page:
         caller = await self._caller(request)
         if caller is None:
             return self._login_page(request, _LOG_IN)
+        await self._begun()
         shown = _Shown(caller, request.path.strip("/") or "owners", _listing(request))
         try:
             parts = await self._first_parts(shown)
@@ -227,6 +232,7 @@ class _Page:
         caller = await self._caller(request)
         if caller is None:
             raise web.HTTPUnauthorized(text="log in first")
+        await self._begun()
         shown = _Shown(caller, request.query.get("of", "owners"), _listing(request))
         try:
             if await self._first_parts(shown) is None:
@@ -273,12 +279,25 @@ class _Page:
             await self._view.look(within=_FIRST_LOOK)
         return await self._parts(shown)
 
+    async def _begun(self) -> None:
+        """Wait for operators that `ocf dev` starts again."""
+        if self._editor is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_RELOAD):
+                    await self._view.begun()
+
     async def _parts(self, shown: _Shown) -> Parts | None:
         """Return what a page shows; None if there is no such page.
 
         Raises:
             CallerForbiddenError: If its caller may not see it, whether it exists or not; it names the missing right.
         """
+        found = await self._content(shown)
+        if self._editor is None or found is None:
+            return found
+        return {"notice": html.notice(self._view.notice), **found}
+
+    async def _content(self, shown: _Shown) -> Parts | None:
         if shown.of == "owners":
             owners = await self._owners(shown.caller)
             # Until all owners are read, it is not known in which namespaces they are.
@@ -286,7 +305,7 @@ class _Page:
                 raise owners.missing
             return html.owners_parts(owners.found, shown.listing, owners.note)
         if shown.of == "activity":
-            if not self._view.operators:
+            if not self._view.operators and self._editor is None:
                 return None
             owners = await self._owners(shown.caller)
             if owners.missing is not None:
@@ -339,7 +358,7 @@ class _Page:
                 cut.append(kind[1])
         note = f"{', '.join(cut)}: only those of the namespaces in which you may list them are shown." if cut else ""
         if not kinds:
-            note = _WAITING
+            note = _WAITING if self._editor is None else _STOPPED
         elif self._view.unexplained:
             note = f"{self._view.unexplained} more owners are still being explained: load the page again."
         elif not self._view.is_synced:
@@ -397,6 +416,7 @@ class _Page:
 
     async def _edit(self, request: web.Request) -> web.StreamResponse:
         form = await request.post()
+        await self._begun()
         key = self._owner(request.path.strip("/"))
         if key is None or self._editor is None or not compare_digest(str(form.get("key", "")), self._form_key):
             raise web.HTTPForbidden(text="the form is of another process: load the page again")

@@ -38,6 +38,8 @@ _STALE: Final = timedelta(seconds=30)
 """How old an explanation may get, since it names durations."""
 _AUTHOR: Final = 1.0
 """Seconds that the author's function may take to return the components for a picture."""
+_WAIT: Final = 0.05
+"""Seconds between two looks at whether the owners are in memory."""
 _RATE_SECONDS: Final = 10
 _SECRET: Final = ("", "Secret")
 
@@ -142,6 +144,8 @@ class ProcessView:
         self._looked = clock.now()
         self.unexplained = 0
         """Number of owners that no look has explained yet."""
+        self.notice = ""
+        """What every page of `ocf dev` says first; empty for nothing."""
 
     def set_term(self, caches: Sequence[CachedCluster], controllers: Sequence[Controller]) -> None:
         """Set the caches and the controllers of the current term as the leader; none between terms."""
@@ -169,6 +173,11 @@ class ProcessView:
     def is_synced(self) -> bool:
         """Whether the owners of all operators are in memory."""
         return bool(self._controllers) and not any(each.declared.ready() for each in self._controllers)
+
+    async def begun(self) -> None:
+        """Wait until there are operators, and their owners are in memory."""
+        while not (self._controllers and all(map(_has_owners, self._controllers))):  # noqa: ASYNC110 (it depends on many)
+            await asyncio.sleep(_WAIT)
 
     @property
     def owners(self) -> Mapping[ObjectKey, OwnerExplanation]:
@@ -260,6 +269,11 @@ class ProcessView:
         objects = [_plain(entry.unpack()) for entry in entries.values()]
         snapshot = OwnerSnapshot(objects=objects, now=now, with_status=[key.group_kind])
         self._known[key] = _Known(versions, explain_owner(snapshot, key), now)
+
+
+def _has_owners(controller: Controller) -> bool:
+    states = [*controller.owner_cache.informers_of(*controller.operator.owner_kind)]
+    return bool(states) and all(each.synced for each in states)
 
 
 class _Held:
