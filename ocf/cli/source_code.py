@@ -53,8 +53,7 @@ class LoadedCode:
     """A version of the code, as it was loaded.
 
     Args:
-        operators: Its operators.
-        modules: Its modules by name.
+        modules: By name.
         collectors: What it has registered in the default registry of Prometheus.
     """
 
