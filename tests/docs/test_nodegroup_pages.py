@@ -38,7 +38,9 @@ def deployment() -> Manifest:
     return load_documents(text)[0]
 
 
-@pytest.mark.parametrize(("cpu", "added"), [("1", "add 1 small"), ("6", "add 1 large"), ("60", "Insufficient cpu on large")])
+@pytest.mark.parametrize(
+    ("cpu", "added"), [("1", "add 1 small"), ("6", "add 1 large"), ("60", "Insufficient cpu on large")]
+)
 def test_the_types_are_those_of_the_group(tmp_path: Path, cpu: str, added: str) -> None:
     group, types, *_ = files("docs/nodes/nodegroup-controller.md")
     (tmp_path / "group.yaml").write_text(group + POD % cpu, encoding="utf-8")
