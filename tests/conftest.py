@@ -23,6 +23,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from ocf.testing.envtest import ControlPlane
+from tests.long_tests import LongTests, function, listed
 from tests.requirements import LEFT_OUT, LONG, Case, Sampled, required, sample, summary
 
 pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
@@ -45,8 +46,15 @@ settings.register_profile(_THOROUGH, settings.get_profile("ocf"), derandomize=Fa
 settings.load_profile("ocf")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the option that lists the long tests."""
+    parser.addoption("--list-long", type=float, metavar="SECONDS", help="list the tests that take longer as long ones")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let programs that tests start be interrupted, also in a background job, where a shell has SIGINT ignored."""
+    if seconds := config.getoption("--list-long"):
+        config.pluginmanager.register(LongTests(seconds))
     # hypothesis asks the garbage collector who refers to its source of random numbers; what is frozen is not an answer.
     config.addinivalue_line("filterwarnings", "ignore:It looks like `register_random` was passed an object")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -98,6 +106,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     One that begins last would be waited for while the other processes have nothing to do.
     """
+    known = listed()
+    for item in items:
+        if function(item.nodeid) in known:
+            item.add_marker(LONG)
     items.sort(key=lambda item: item.get_closest_marker(LONG) is None)
     if not required(LONG):
         for item in takewhile(lambda item: item.get_closest_marker(LONG), items):
