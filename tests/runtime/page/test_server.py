@@ -391,8 +391,8 @@ def test_a_page_rests_after_what_it_has_spent() -> None:
 
         streams: Streams[str] = Streams(render, look)
         with streams.subscribed("owners", ""):
-            await asyncio.sleep(35)
-        assert [round(after - before, 1) for before, after in pairwise(looks)] == [10.0, 10.0, 10.0]
+            await asyncio.sleep(65)
+        assert [round(after - before, 1) for before, after in pairwise(looks)] == [20.0, 20.0, 20.0]
         before = len(looks)
         await asyncio.sleep(100)
         assert len(looks) <= before + 1

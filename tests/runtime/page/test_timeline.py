@@ -6,16 +6,19 @@ import asyncio
 import tracemalloc
 from base64 import b64encode
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any, Final
 
 import pytest
 
 from ocf.component import ReconcileContext
+from ocf.component.diff import changed_fields
 from ocf.errors import RetryError
 from ocf.objects import ObjectKey
+from ocf.objects.redaction import redacted
 from ocf.runtime.page.options import PageOptions
 from ocf.runtime.page.process import Page
-from ocf.runtime.page.timeline import FieldChange, Reconcile, Step, Timeline, Write
+from ocf.runtime.page.timeline import FieldChange, Reconcile, Step, Timeline, Write, differing
 from ocf.runtime.workqueue import WorkQueue
 from tests.runtime.operator.conftest import NAMESPACE, Env, RunTest, Shop, key_of, settings_of, shop
 
@@ -23,6 +26,20 @@ PAGE: Final[dict[str, Any]] = {"page": PageOptions()}
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SECRET: Final = ObjectKey("v1", "Secret", "access", NAMESPACE)
 VALUE: Final = "hunter2-of-the-shop"
+
+
+def test_the_fields_are_those_of_a_comparison_of_whole_objects() -> None:
+    leaves = (None, 0, False)
+    maps = [
+        {name: leaf for name, leaf in zip("ab", pair, strict=True) if leaf is not None}
+        for pair in product(leaves, leaves)
+    ]
+    secrets = [{"env": [{"name": "DB_PASSWORD", "value": value}], "a": 0} for value in "xy"]
+    values: list[Any] = [*maps, *([one] for one in maps), *secrets, 0]
+    objects = [{"spec": one} for one in values] + [{"spec": {"inner": one, "other": 1}} for one in values]
+    for before, after in product(objects, objects):
+        whole = changed_fields(redacted(before), redacted(after))
+        assert changed_fields(*map(redacted, differing(before, after))) == whole, (before, after)
 
 
 def page_of(page: Page | None) -> Page:
