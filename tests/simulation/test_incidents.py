@@ -11,7 +11,9 @@ from typing import Any, Final
 import pytest
 
 from ocf.objects import Manifest
+from ocf.objects.yaml_reader import read_yaml
 from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario.dumped import DumpedAutoscaler, dumped_scenario
 from ocf.testing import simulate_autoscaler
 from tests.docs.test_words import rows
 
@@ -43,6 +45,11 @@ def waiting_after_fifteen_minutes(result: SimulationResult) -> float:
 
 def last_waiting(result: SimulationResult) -> float:
     return result.columns.pending[-1]
+
+
+def all_waiting(result: SimulationResult) -> float:
+    """Return how many pods of all workloads wait for nodes at the end; without nodes, none is counted."""
+    return sum(sum(columns.pending[-1:]) for columns in (result.columns, *(each.columns for each in result.neighbors)))
 
 
 def fewest_ready(result: SimulationResult) -> float:
@@ -153,6 +160,52 @@ REPLACED: Final[dict[str, Any]] = {
     "instanceTypes": [{"price": 0.1, **each} for each in LARGE_FIRST],
     "scaleDown": {"consolidate": True, "replaceAfter": "10m"},
 }
+
+
+def scaled(name: str, cpu: str, most: int) -> DumpedAutoscaler:
+    """Return an HPA of a cluster and its workload, as they are read."""
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    spec = {"scaleTargetRef": reference, "maxReplicas": most, "minReplicas": 2, "metrics": [utilization("cpu", 70)]}
+    hpa = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": name}, "spec": spec}
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    target = {**reference, "metadata": {"name": name}, "spec": {"replicas": 2, "template": template}}
+    return DumpedAutoscaler(hpa=hpa, target=target)
+
+
+def read_from_cluster(main: int, webhook: int) -> dict[str, Any]:
+    """Return the scenario that is written for a cluster with two HPAs and all six nodes that it may have.
+
+    Args:
+        main: Largest number of replicas of the one HPA; a pod requests 1.5 CPUs, that of its sidecar included.
+        webhook: Largest number of replicas of the other.
+    """
+    labels = {"node.kubernetes.io/instance-type": "t3.xlarge"}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    amounts = {"cpu": "4", "memory": "16Gi", "pods": "58"}
+    nodes: list[Manifest] = [
+        {
+            "kind": "Node",
+            "metadata": {"name": f"n-{number}", "labels": labels},
+            "status": {"allocatable": amounts, **ready},
+        }
+        for number in range(6)
+    ]
+    both = [scaled("main", "1500m", main), scaled("webhook", "500m", webhook)]
+    [found] = read_yaml(dumped_scenario(both, nodes=nodes), "dump")
+    # The load is what only its users know.
+    [neighbor] = found["neighbors"]
+    rising = {"type": "Spike", "at": "5m", "hold": "35m"}
+    return {
+        "hpa": found["hpa"]["spec"],
+        "workload": found["workload"],
+        "load": [found["load"], {**rising, "peak": 1500}],
+        "node_groups": found["nodeGroups"],
+        "neighbors": [{**neighbor, "load": [neighbor["load"], {**rising, "peak": 1200}]}],
+    }
+
+
+DUMPED: Final = read_from_cluster(20, 50)
 
 INCIDENTS: Final = (
     Incident(
@@ -284,6 +337,16 @@ INCIDENTS: Final = (
         figure=fewest_ready,
         observed=0,
         calm=1,
+    ),
+    Incident(
+        name="two workloads of a recorded cluster may scale up to more pods than all of its nodes can take",
+        source="https://github.com/n8n-io/terraform-aws-n8n/issues/51",
+        parts=DUMPED,
+        without={"node_groups": []},
+        helped=(read_from_cluster(6, 8),),
+        figure=all_waiting,
+        observed=12,
+        calm=0,
     ),
 )
 
