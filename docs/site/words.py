@@ -13,7 +13,7 @@ _WITHIN: Final = re.compile(
     re.DOTALL,
 )
 _WORD: Final = re.compile(r"(?P<tag><[^>]*>)|(?P<word>(?:[^\s<&]|&\w+;|&#\d+;)+)")
-_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[\w\])}][._/:=|,@])(?=[\w\[({*])|(?<=\w)(?=[\[(])")
+_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[\w\])};][._/:=|,@])(?=[\w\[({*&])|(?<=\w)(?=[\[(])")
 
 
 def on_post_page(output: str, **_: Any) -> str:

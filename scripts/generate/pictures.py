@@ -52,7 +52,10 @@ _VOID: Final = frozenset({"br", "hr", "img", "input", "link", "meta"})
 _CASES: Final = {"viewbox": "viewBox", "preserveaspectratio": "preserveAspectRatio"}
 """Attributes of SVG, which a parser of HTML returns in small letters."""
 _SVG: Final = "http://www.w3.org/2000/svg"
-_FRAME: Final = ".frame{fill:var(--paper);stroke:var(--line)}html,body{height:100%;overflow:hidden}"
+_FRAME: Final = (
+    ".frame{fill:var(--paper);stroke:var(--line)}html,body{height:100%;overflow:hidden}"
+    "main section:first-child h2{margin-top:.2rem}"
+)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ _NOT_BUILT: Final = """\
 """
 _SECONDARY: Final = 0.2
 _STAMP: Final = BUILT / "sources"
+_NAMED: Final = re.compile(r"^ *- (?P<title>[^:\n]+): (?P<place>\S+\.md)$", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^(?P<indent> *)- (?P<name>api|kinds)$", re.MULTILINE)
 
 
@@ -120,6 +121,8 @@ def assemble(*, with_playground: bool = False) -> dict[str, str]:
     assembly = Assembly()
     for path in (*_PAGES, *sorted(each.relative_to(ROOT).as_posix() for each in ROOT.glob("docs/*/*.md"))):
         assembly.add(path)
+    for place, title in _titles().items():
+        assembly.pages[place] = re.sub(r"\A# .*", f"# {title}", assembly.pages[place])
     guide = place_of("docs/autoscaling/playground.md")
     title, _, rest = assembly.pages[guide].partition("\n")
     assembly.pages[guide] = f"{title}\n\n{_OPEN if with_playground else _NOT_BUILT}\n{rest}"
@@ -139,11 +142,11 @@ def _with_search(place: str, text: str) -> str:
         front = {"search": {"boost": _SECONDARY}}
         if place.startswith("reference/api/"):
             front["title"] = place.removeprefix("reference/api/").removesuffix(".md")
-    elif place == "index.md":
-        # The doors take the width of the page.
-        front = {"hide": ["navigation"]}
     elif tags := [*_keywords().get(place, ()), *_GENERATED_KEYWORDS.get(place, list)()]:
         front = {"tags": tags}
+    if place == "index.md":
+        # The doors take the width of the page.
+        front["hide"] = ["navigation"]
     return f"---\n{yaml.safe_dump(front)}---\n{text}" if front and place.endswith(".md") else text
 
 
@@ -151,6 +154,12 @@ def _with_search(place: str, text: str) -> str:
 def _keywords() -> Mapping[str, list[str]]:
     found: Mapping[str, list[str]] = yaml.safe_load((SETTINGS / "keywords.yaml").read_text(encoding="utf-8"))
     return found
+
+
+def _titles() -> Mapping[str, str]:
+    """Return the titles of the navigation by page: an entry opens a page that has its words as title."""
+    text = (SETTINGS / "mkdocs.yml").read_text(encoding="utf-8")
+    return {found["place"]: found["title"] for found in _NAMED.finditer(text)}
 
 
 def configuration() -> str:

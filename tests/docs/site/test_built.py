@@ -15,7 +15,7 @@ import yaml
 from scripts.site import api
 from scripts.site.build import HTML, assemble, is_current, playground
 from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
-from tests.docs.site.visit import PHONE, Visit, opened_playground, visited
+from tests.docs.site.visit import PHONE, SCREEN, Visit, opened_playground, visited
 from tests.requirements import leave_out
 
 READABLE: Final = 9
@@ -74,6 +74,35 @@ def test_no_page_scrolls_sideways_on_a_phone(visit: Visit) -> None:
 
     assert {page: each["outside"] for page, each in seen.items() if each["outside"]} == {}
     assert {page for page, each in seen.items() if each["scrolled"] > each["width"] or each["width"] > PHONE} == set()
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_no_identifier_breaks_within_a_word(visit: Visit, width: int) -> None:
+    broken = {page: each.layout[width]["broken"] for page, each in visit.phone.items()}
+
+    assert {page: each for page, each in broken.items() if each} == {}
+
+
+def test_no_block_is_cut_off_on_a_screen(visit: Visit) -> None:
+    """The longest line of each block that scrolls sideways."""
+    cut = {page: each.layout[SCREEN]["cut"] for page, each in visit.phone.items()}
+
+    assert {page: each for page, each in cut.items() if each} == {}
+
+
+def test_an_entry_of_the_navigation_opens_what_it_says(visit: Visit) -> None:
+    seen = {page: each.layout[SCREEN] for page, each in visit.phone.items()}
+
+    # The entry of an area is the name of the area.
+    areas = {"", "reference/"}
+    wrong = {page: (each["entry"], each["heading"]) for page, each in seen.items() if each["entry"] != each["heading"]}
+    assert {page: each for page, each in wrong.items() if page not in areas} == {}
+    assert {page for page, each in seen.items() if each["grey"]} == set()
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_the_search_shows_a_line_for_each_hit(visit: Visit, width: int) -> None:
+    assert {each["text"]: each["lines"] for each in visit.hits[width] if each["lines"] > 3} == {}
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
@@ -152,7 +181,7 @@ def test_the_playground_opens_in_the_site_and_is_usable_on_a_phone(chromium: str
 
     seen = asyncio.run(opened_playground(chromium, site, tmp_path))
 
-    assert seen.entries == {"Open the playground": seen.address}
+    assert seen.entries == {"Playground": seen.address}
     assert seen.state == "done"
     assert seen.shown["actions"]
     assert seen.shown["scrolled"] <= seen.shown["width"] <= PHONE

@@ -1,7 +1,7 @@
 """A visit of the built site in a browser: pages on a phone, and the search."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -9,10 +9,12 @@ from typing import Any, Final
 from tests.devtools import Tab, opened_tab, served
 from tests.simulation.playground.visit import SHOWN, STATE
 
-__all__ = ["PHONE", "Opened", "Seen", "Visit", "opened_playground", "search", "visited"]
+__all__ = ["PHONE", "SCREEN", "Opened", "Seen", "Visit", "opened_playground", "search", "visited"]
 
 PHONE: Final = 390
-"""Width of the pages, in pixels."""
+"""Width of the pages on a phone, in pixels."""
+SCREEN: Final = 1280
+"""Width of the pages on a small screen."""
 
 OPEN: Final = """(() => {
   const attach = Element.prototype.attachShadow;
@@ -49,8 +51,54 @@ SEEN: Final = """(() => {
       .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 120)),
   };
 })()"""
+LAYOUT: Final = """(() => {
+  const breaks = (element) => {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT), range = new Range(), found = [];
+    const bottom = (node, at) => {
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      return range.getBoundingClientRect().bottom;
+    };
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      for (let at = 1; at < node.data.length; at++) {
+        const pair = node.data.slice(at - 1, at + 1);
+        if (/^[A-Za-z0-9]{2}$/.test(pair) && bottom(node, at) > bottom(node, at - 1) + 4) found.push(node.data);
+      }
+    }
+    return found;
+  };
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.getClientRects().length);
+  const plain = (each) => (each?.textContent ?? "").replace("¶", "").replace(/\\s+/g, " ").trim();
+  const colour = (selector) => getComputedStyle(document.querySelector(selector)).color;
+  const inText = all(".md-content code").filter((each) => !each.closest("pre") && each.getClientRects().length > 1);
+  const blocks = all(".md-content pre > code").filter((each) => each.scrollWidth > each.clientWidth);
+  return {
+    broken: [...inText, ...all(".md-content :is(h1, h2, h3), .md-nav .md-ellipsis")].flatMap(breaks),
+    cut: blocks.map((each) => each.textContent.split("\\n").sort((one, two) => two.length - one.length)[0]),
+    heading: plain(document.querySelector(".md-content h1")), grey: colour(".md-content h1") !== colour(".md-typeset"),
+    entry: plain(all(".md-nav--primary a.md-nav__link--active .md-ellipsis").pop()),
+  };
+})()"""
 ENTRIES: Final = """Object.fromEntries([...document.querySelectorAll(".md-nav--primary a")]
-  .map((each) => [each.textContent.trim(), each.href]).filter(([text]) => /open the playground/i.test(text)))"""
+  .map((each) => [each.textContent.trim(), each.href]).filter(([text]) => text === "Playground"))"""
+HITS: Final = """((question) => new Promise((done) => {
+  const field = document.querySelector(".md-search__input"), toggle = document.getElementById("__search");
+  toggle.checked = true;
+  toggle.dispatchEvent(new Event("change"));
+  field.focus();
+  field.value = question;
+  field.dispatchEvent(new Event("input", {bubbles: true}));
+  field.dispatchEvent(new Event("keyup", {bubbles: true}));
+  const look = () => {
+    const hits = [...document.querySelectorAll(".md-search-result__article")]
+      .filter((each) => each.getClientRects().length);
+    if (hits.length < 3) return requestAnimationFrame(look);
+    const size = parseFloat(getComputedStyle(hits[0]).fontSize);
+    done(hits.map((each) => ({lines: each.getBoundingClientRect().height / size, text: each.innerText})));
+  };
+  look();
+}))(%s)"""
+"""Types into the field of the search; the heights are in letters."""
 FOUND: Final = """((questions) => new Promise((done, fail) => {
   const config = JSON.parse(document.getElementById("__config").textContent);
   const worker = new Worker(new URL(config.search, location)), found = [];
@@ -74,11 +122,13 @@ class Seen:
         measured: Sizes and colours.
         complaints: What it wrote to the console.
         failed: Why a diagram could not be drawn; empty if all were.
+        layout: What breaks, is cut off or has another name, by the width of the page.
     """
 
     measured: Any
     complaints: Sequence[str]
     failed: str
+    layout: Mapping[int, Any]
 
 
 @dataclass
@@ -89,12 +139,14 @@ class Visit:
         phone: Each page on a phone in dark mode, by its address without that of the site.
         light: Some pages in light mode, likewise.
         answers: By question the first pages, each with its sections from the best one on.
+        hits: The hits of one question as the page shows them, by the width of the page.
         requests: All addresses that were requested, those of the site without its own.
     """
 
     phone: dict[str, Seen] = field(default_factory=dict)
     light: dict[str, Seen] = field(default_factory=dict)
     answers: dict[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    hits: dict[int, Any] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
 
 
@@ -169,7 +221,7 @@ async def visited(chromium: str, site: Path, folder: Path, pages: Sequence[str],
         with served(without_index(site, folder)) as origin:
             await tab.open(origin, width=PHONE, dark=True)
             for page in pages:
-                found.phone[page] = await _seen(tab, f"{origin}{page}")
+                found.phone[page] = await _seen(tab, f"{origin}{page}", dark=True)
             await tab.resize(PHONE)
             for page in pages[:3]:
                 found.light[page] = await _seen(tab, f"{origin}{page}")
@@ -177,14 +229,21 @@ async def visited(chromium: str, site: Path, folder: Path, pages: Sequence[str],
         with served(site) as origin:
             await tab.open(origin)
             found.answers = dict(zip(questions, await search(tab, questions), strict=True))
+            for width in (PHONE, SCREEN):
+                await tab.open(f"{origin}reference/settings/", width=width)
+                found.hits[width] = await tab.evaluate(HITS % json.dumps("reconcile_timeout"))
     return found
 
 
-async def _seen(tab: Tab, address: str) -> Seen:
+async def _seen(tab: Tab, address: str, *, dark: bool = False) -> Seen:
     before = len(tab.complaints)
     await tab.go(address)
     failed = await tab.evaluate(DRAWN)
-    return Seen(await tab.evaluate(SEEN), tab.complaints[before:], failed)
+    measured, layout = await tab.evaluate(SEEN), {PHONE: await tab.evaluate(LAYOUT)}
+    await tab.resize(SCREEN, dark=dark)
+    layout[SCREEN] = await tab.evaluate(LAYOUT)
+    await tab.resize(PHONE, dark=dark)
+    return Seen(measured, tab.complaints[before:], failed, layout)
 
 
 async def search(tab: Tab, questions: Sequence[str]) -> Any:
