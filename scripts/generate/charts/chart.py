@@ -31,7 +31,8 @@ Installs [the HPA controller](../../docs/autoscaling/hpa-controller.md#install-i
 from one image with `ocf`.
 
 ```sh
-helm upgrade --install ocf charts/{chart} --namespace ocf-system --create-namespace \\
+helm upgrade --install ocf charts/{chart} \\
+  --namespace ocf-system --create-namespace \\
   --set image.repository=registry.example.com/ocf
 ```
 
