@@ -79,7 +79,20 @@ __all__ = [
 
 
 class OcfError(Exception):
-    """Base class of all errors that `ocf` raises."""
+    """Base class of all errors that `ocf` raises; its text has no addresses of objects."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(without_addresses(one) if isinstance(one, str) else one for one in args))
+
+
+def without_addresses(text: str) -> str:
+    """Return a text in which the names of objects, as Python writes them, have no addresses.
+
+    Example:
+        >>> without_addresses("got <Builder object at 0x7fe486a21a90>")
+        'got <Builder object>'
+    """
+    return re.sub(_ADDRESS, r"\1", text)
 
 
 class ConfigError(OcfError):
@@ -103,7 +116,7 @@ class BuildError(ConfigError):
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(without_addresses, problems))
         super().__init__("\n".join(self.problems))
 
 
@@ -298,6 +311,8 @@ class MachineNotFoundError(ProviderError):
 
 # Compiled on first use, as every command imports this module.
 _CONFLICTING_MANAGER: Final = r'conflict with "((?:[^"\\]|\\.)*)"'
+# A value that was cut for a message may have lost its end.
+_ADDRESS: Final = r"(<[\w.]+ object) at 0x[0-9a-fA-F]*| at 0x[0-9a-fA-F]+(?=>)"
 _ESCAPED: Final = r'\\(["\\])'
 _DENIED: Final = (
     r'^(?:\S+ (?:"(?P<name>[^"]*)" )?is forbidden: )User "(?P<user>(?:[^"\\]|\\.)*)" cannot (?P<verb>\S+) resource'
@@ -383,7 +398,30 @@ class ForbiddenError(ApiError):
             rule["resourceNames"] = [denied["name"]]
         text = json.dumps({**rule, "verbs": [denied["verb"]]})
         role = f'Role in the namespace "{denied["namespace"]}"' if denied["namespace"] else "ClusterRole"
-        return f"{self.message}; allow it with the rule {text} of a {role} that is bound to this user"
+        return (
+            f"{self.message}; allow it with the rule {text} of a {role} that is bound to this user, "
+            f"as printed by {_role_command(denied, named='resourceNames' in rule)}"
+        )
+
+
+def _role_command(denied: re.Match[str], *, named: bool) -> str:
+    """Return the command that prints the role with the right that a request lacked.
+
+    Args:
+        named: Whether the rule is for the name of the object only.
+    """
+    import shlex
+
+    resource, slash, subresource = denied["resource"].partition("/")
+    kind = "role" if denied["namespace"] else "clusterrole"
+    words = ["kubectl", "create", kind, "-".join(filter(None, (denied["verb"], resource, subresource)))]
+    if denied["namespace"]:
+        words.append(f"--namespace={denied['namespace']}")
+    group = f".{denied['group']}" if denied["group"] else ""
+    words += [f"--verb={denied['verb']}", f"--resource={resource}{group}{slash}{subresource}"]
+    if named:
+        words.append(f"--resource-name={denied['name']}")
+    return shlex.join([*words, "--dry-run=client", "--output=yaml"])
 
 
 class NotFoundError(ApiError):
@@ -493,5 +531,5 @@ def failure_text(error: BaseException) -> str:
 
 def _failure_text(error: BaseException) -> str:
     if isinstance(error, ReconcileError):
-        return error.problem
+        return without_addresses(error.problem)
     return str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"

@@ -227,7 +227,8 @@ class EmbeddedCluster:
             ...
             ocf.errors.ForbiddenError: nodes "one" is forbidden: User "alice" cannot get resource "nodes" in API group \
 "" at the cluster scope; allow it with the rule {"apiGroups": [""], "resources": ["nodes"], "resourceNames": ["one"], \
-"verbs": ["get"]} of a ClusterRole that is bound to this user
+"verbs": ["get"]} of a ClusterRole that is bound to this user, as printed by kubectl create clusterrole get-nodes \
+--verb=get --resource=nodes --resource-name=one --dry-run=client --output=yaml
         """
         acting, view = Impersonation.of(user, groups, uid, extra), copy.copy(self)
         view._checks = replace(self._checks, user=impersonated(acting))  # noqa: SLF001 (an instance of this class)

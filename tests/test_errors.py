@@ -158,7 +158,9 @@ def test_a_forbidden_request_names_the_missing_rule_and_its_role(
     text = str(error).removeprefix(f"{message}; allow it with the rule ")
     pasted, _, rest = text.partition("} ")
     assert json.loads(f"{pasted}}}") == rule
-    assert rest == f"of a {role} that is bound to this user"
+    said, _, command = rest.partition(", as printed by ")
+    assert said == f"of a {role} that is bound to this user"
+    assert command.startswith("kubectl create role " if "namespace" in role else "kubectl create clusterrole ")
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ForwardRef, get_type_hints
 
 from ocf.cli.manifest_files import STDIN, Document, document_parts, opened, read_documents
-from ocf.errors import BuildError, ConfigError
+from ocf.errors import BuildError, ConfigError, without_addresses
 from ocf.lazy_types.signatures import signature_of
 from ocf.objects import ObjectKey
 from ocf.objects.documents import load_documents
 from ocf.objects.model_errors import describe_invalid
 from ocf.objects.models import validate_live
 from ocf.objects.paths import parse_path, with_field
+from ocf.objects.suggestions import nearest
 
 if TYPE_CHECKING:
     from ocf.component import Component, ReconcileContext
@@ -83,10 +84,16 @@ def import_by_name(name: str) -> Any:
 
 
 def _nearest(module: Any, name: str) -> str:
-    from difflib import get_close_matches
+    near = nearest(name, [each for each in dir(module) if not each.startswith("_") and _is_own(module, each)])
+    return f', did you mean "{near}"?' if near else ""
 
-    near = get_close_matches(name, [each for each in dir(module) if not each.startswith("_")], n=1)
-    return f', did you mean "{near[0]}"?' if near else ""
+
+def _is_own(module: Any, name: str) -> bool:
+    """Return whether a name could be that of a target: not of a class, nor of what a module has just imported."""
+    found = getattr(module, name, None)
+    if inspect.ismodule(found) or inspect.isclass(found):
+        return False
+    return not inspect.isroutine(found) or getattr(found, "__module__", "") == getattr(module, "__name__", "")
 
 
 def read_owners(path: str) -> tuple[Document, ...]:
@@ -256,7 +263,7 @@ def one_line(error: BaseException) -> str:
     notes = "; ".join(getattr(error, "__notes__", ()))
     # The file and the line of a syntax error are those that `source_location` returns.
     said = error.msg if isinstance(error, SyntaxError) else str(error)
-    text = " ".join(f"{said} ({notes})".split() if notes else said.split())
+    text = without_addresses(" ".join(f"{said} ({notes})".split() if notes else said.split()))
     if type(error).__module__.startswith(("ocf.", "ocf_server.")):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -278,7 +278,7 @@ def _unknown(manifest: Manifest, schema: Mapping[str, Any]) -> Iterator[FieldPro
 
 
 def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldProblem:
-    from ocf.objects.model_errors import nearest
+    from ocf.objects.suggestions import nearest
 
     found = nearest(name, known)
     hint = f', did you mean "{found}"?' if found else f"; known fields: {', '.join(sorted(known)) or 'none'}"

@@ -15,7 +15,6 @@ A metric without a selector and one with an empty selector are different metrics
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from functools import cached_property
@@ -27,6 +26,7 @@ from ocf.lazy_types.kubernetes import V1LabelSelector, V2CrossVersionObjectRefer
 from ocf.objects import write_model
 from ocf.objects.models import copy_model
 from ocf.objects.selectors import selector_identity
+from ocf.objects.suggestions import nearest
 from ocf.schema.metric_sources import METRIC_SOURCES
 
 __all__ = ["ANY", "AnyValue", "MetricIdentity", "check_metric", "metric_filter", "metric_identity"]
@@ -167,8 +167,8 @@ def metric_filter(
 def _check_type(kind: str) -> None:
     if kind in METRIC_SOURCES:
         return
-    nearest = difflib.get_close_matches(kind.lower(), [name.lower() for name in METRIC_SOURCES], n=1)
-    hint = next((f'; did you mean "{name}"?' for name in METRIC_SOURCES if [name.lower()] == nearest), "")
+    found = nearest(kind, METRIC_SOURCES)
+    hint = f'; did you mean "{found}"?' if found else ""
     raise ConfigError(f'metrics: type "{kind}" is unknown, must be one of {", ".join(METRIC_SOURCES)}{hint}')
 
 

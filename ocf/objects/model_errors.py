@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ocf.errors import FieldProblem
@@ -12,6 +11,7 @@ from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.manifest import Manifest
 from ocf.objects.model_fields import field_types, is_secret, place_of
 from ocf.objects.paths import FieldPath, format_path, get_field
+from ocf.objects.suggestions import nearest
 
 __all__ = [
     "describe_invalid",
@@ -97,12 +97,6 @@ def unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:
     return FieldProblem(format_path(path), f"unknown field{hint}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is nearest to an unknown one, also to one in snake case; empty without one."""
-    found = difflib.get_close_matches(_camel(name), list(known), n=1)
-    return found[0] if found else ""
-
-
 def navigable(location: Sequence[str | int], manifest: Manifest) -> FieldPath:
     """Return the part of a location that is a path in the manifest, without the parts that pydantic appends (`int`)."""
     value: Any = manifest
@@ -148,8 +142,3 @@ def error_text(details: ErrorDetails) -> str:
     known = {"extra_forbidden": "unknown field", "no_such_attribute": "unknown field", "missing": "required value"}
     text = details["msg"].replace("Input should", "must", 1)
     return known.get(details["type"]) or text.removeprefix("Value error, ")
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

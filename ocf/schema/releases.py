@@ -9,13 +9,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, Final
 
 from ocf.errors import ConfigError
+from ocf.objects.suggestions import nearest
 from ocf.schema.kubernetes import KUBERNETES_VERSION, RELEASES, FeatureGates
 
 __all__ = ["CURRENT", "GATED_FIELDS", "Release", "gate_of", "read_gates"]
@@ -327,8 +327,8 @@ def _checked(name: str, states: Mapping[str, str], minor: int, *, value: bool) -
         return False
     state = states.get(name)
     if state is None:
-        close = get_close_matches(name, states, n=1)
-        advice = f"did you mean {close[0]}? The" if close else "the"
+        found = nearest(name, states)
+        advice = f"did you mean {found}? The" if found else "the"
         used = ", ".join(sorted(gate for gate in (*GATED_FIELDS, *_OTHER_EFFECTS) if gate in states))
         raise ConfigError(
             f'Kubernetes 1.{minor} has no feature gate "{name}": {advice} gates with an effect on the embedded API '

@@ -9,9 +9,10 @@ from pydantic_core import ErrorDetails
 
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
-from ocf.objects.model_errors import error_text, nearest, seen_at
+from ocf.objects.model_errors import error_text, seen_at
 from ocf.objects.model_fields import field_types
 from ocf.objects.paths import FieldPath, format_path, get_field
+from ocf.objects.suggestions import nearest
 
 __all__ = ["model_problems", "written_path"]
 

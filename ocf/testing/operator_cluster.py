@@ -43,7 +43,8 @@ async def operator_cluster(cluster: EmbeddedCluster, roles: Iterable[Manifest]) 
         ...
         ocf.errors.ForbiddenError: secrets is forbidden: User "system:serviceaccount:operators:shops" cannot list \
 resource "secrets" in API group "" at the cluster scope; allow it with the rule {"apiGroups": [""], "resources": \
-["secrets"], "verbs": ["list"]} of a ClusterRole that is bound to this user
+["secrets"], "verbs": ["list"]} of a ClusterRole that is bound to this user, as printed by kubectl create clusterrole \
+list-secrets --verb=list --resource=secrets --dry-run=client --output=yaml
     """
     if not cluster.authorization:
         raise ConfigError(

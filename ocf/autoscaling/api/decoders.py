@@ -7,7 +7,6 @@ appends problems to a list, so that all of them are reported at once.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
@@ -15,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 from ocf.errors import FieldProblem, ManifestError, QuantityError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, Quantity, copy_json
+from ocf.objects.suggestions import nearest
 
 __all__ = [
     "METADATA",
@@ -228,13 +228,8 @@ def _moved(value: Any, instead: str) -> str:
 
 
 def _unknown(name: object, fields: Mapping[str, Reader]) -> str:
-    import difflib
-
-    words = re.split(r"[_\-]", str(name)[:_LONGEST_SHOWN])
-    spelled = words[0] + "".join(word[:1].upper() + word[1:] for word in words[1:])
-    lowered = {field.lower(): field for field in fields}
-    nearest = next(iter(difflib.get_close_matches(spelled.lower(), lowered, n=1)), None)
-    return f'{_UNKNOWN_FIELD}, did you mean "{lowered[nearest]}"?' if nearest else _UNKNOWN_FIELD
+    found = nearest(str(name)[:_LONGEST_SHOWN], fields)
+    return f'{_UNKNOWN_FIELD}, did you mean "{found}"?' if found else _UNKNOWN_FIELD
 
 
 def _fields_of_metadata() -> Iterator[tuple[str, Reader]]:

@@ -1,7 +1,6 @@
 """Findings about the target of an autoscaler."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
@@ -10,6 +9,7 @@ from ocf.autoscaling.linter.namespace_index import NamespaceIndex
 from ocf.autoscaling.targets.targets import Reference, cannot_scale, scale_target_key
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.manifest import split_api_version
+from ocf.objects.suggestions import nearest
 from ocf.schema.builtin import builtin_kinds, is_builtin_group
 
 # The group that served Deployments until Kubernetes 1.15.
@@ -90,8 +90,8 @@ def missing_target(hpa: Manifest, index: NamespaceIndex) -> Iterator[Finding]:
     wanted = scale_target_key(hpa)
     reports = "so the controller cannot read its size (FailedGetScale)."
     if _is_unknown_kind(wanted):
-        near = get_close_matches(wanted.kind, [kind for _, kind in _SCALABLE], n=1) or [wanted.kind]
-        known = [f"apiVersion {version}, kind {kind}" for version, kind in _SCALABLE if kind == near[0]]
+        meant = nearest(wanted.kind, [kind for _, kind in _SCALABLE]) or wanted.kind
+        known = [f"apiVersion {version}, kind {kind}" for version, kind in _SCALABLE if kind == meant]
         group = f"the group {wanted.group}" if wanted.group else "the core group, to which v1 belongs"
         yield Finding(
             Code.MISSING_TARGET,
@@ -107,12 +107,12 @@ def missing_target(hpa: Manifest, index: NamespaceIndex) -> Iterator[Finding]:
         return
     same_name = next((key for key in workloads if key.name == wanted.name), None)
     names = [key.name for key in same_kind]
-    near = get_close_matches(wanted.name, names, n=1)
+    near = nearest(wanted.name, names)
     place = f" in the namespace {wanted.namespace}" if wanted.namespace else ""
     if same_name is not None:
         fix = f"Did you mean apiVersion {same_name.api_version}, kind {same_name.kind}?"
     elif near:
-        fix = f"Did you mean the name {near[0]}?"
+        fix = f"Did you mean the name {near}?"
     else:
         fix = "Name a workload that exists, or pass its file, too."
     yield Finding(

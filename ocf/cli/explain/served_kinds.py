@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ocf.errors import ApiError, ConfigError
+from ocf.objects.suggestions import suggestions
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
@@ -142,9 +143,7 @@ def resolve_kind(word: str, served: Sequence[ServedKind]) -> ServedKind:
     if found:
         # The core group comes first, as in kubectl.
         return found[0]
-    from difflib import get_close_matches
-
     known = sorted({one for each in served if "get" in each.verbs for one in each.names})
-    near = get_close_matches(name, known, n=3)
+    near = suggestions(name, known, most=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise ConfigError(f'the cluster serves no kind "{word}"{hint}')

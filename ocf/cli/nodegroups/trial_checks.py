@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.cli.validate.places import find_place
 from ocf.objects.manifest import PREFIX, split_api_version
-from ocf.objects.model_errors import nearest
+from ocf.objects.suggestions import nearest
 
 if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document

@@ -12,8 +12,8 @@ from ocf.cli.owner_check import InvalidObjectsError
 from ocf.cli.validate.places import find_place
 from ocf.errors import ConfigError
 from ocf.objects.manifest import SERVER_METADATA, split_api_version
-from ocf.objects.model_errors import nearest
 from ocf.objects.owner_references import controller_of
+from ocf.objects.suggestions import nearest
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest

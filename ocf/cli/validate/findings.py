@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.linter.findings import Code, Severity
 from ocf.errors import ConfigError
+from ocf.objects.suggestions import nearest
 
 if TYPE_CHECKING:
     from ocf.autoscaling import Finding
@@ -56,8 +56,9 @@ def select(lowest: str, disabled: Sequence[str], fail_on: str, *, one_cluster: b
     codes = [code.value for code in Code]
     for each in disabled:
         if each not in codes:
-            near = difflib.get_close_matches(each, codes, n=1) or codes[:1]
-            raise ConfigError(f'invalid code "{each}": did you mean "{near[0]}"? The codes are: {", ".join(codes)}')
+            near = nearest(each, codes)
+            hint = f'did you mean "{near}"? The' if near else "the"
+            raise ConfigError(f'invalid code "{each}": {hint} codes are: {", ".join(codes)}')
     limit = Severity(fail_on)
     return Selection(max(Severity(lowest), limit, key=_RANKS.__getitem__), frozenset(disabled), limit, one_cluster)
 

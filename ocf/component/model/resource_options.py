@@ -9,7 +9,6 @@ the text "false" instead of a bool are errors.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +21,7 @@ from ocf.component.model.rollout import Rollout
 from ocf.errors import ConfigError
 from ocf.feature import Gate
 from ocf.objects.paths import format_path, parse_path
+from ocf.objects.suggestions import nearest
 
 __all__ = ["Adoption", "Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions", "Writes"]
 
@@ -267,8 +267,8 @@ def _unknown_options(given: Mapping[str, Any]) -> Iterator[str]:
     known = ResourceOptions.__annotations__
     for name in given:
         if name not in known:
-            nearest = difflib.get_close_matches(name, known, n=1)
-            hint = f', did you mean "{nearest[0]}"?' if nearest else f"; known options: {', '.join(known)}"
+            found = nearest(name, known)
+            hint = f', did you mean "{found}"?' if found else f"; known options: {', '.join(known)}"
             yield f'unknown option "{name}"{hint}'
 
 

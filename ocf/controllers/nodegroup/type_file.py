@@ -7,7 +7,7 @@ from ocf.errors import FieldProblem, ManifestError, QuantityError
 from ocf.nodegroups import InstanceType, Offering
 from ocf.nodegroups.snapshot.fields import Fields
 from ocf.objects import Quantity
-from ocf.objects.model_errors import nearest
+from ocf.objects.suggestions import nearest
 
 __all__ = ["read_types"]
 

@@ -1,7 +1,6 @@
 """Choice of the instance type of a new node: the preferred one if it is valid, otherwise the first available one."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from ocf.nodegroups.instance_types import InstanceType, Offering
@@ -9,6 +8,7 @@ from ocf.nodegroups.model import Catalog, NodeGroup
 from ocf.nodegroups.packing import NodeTemplate
 from ocf.nodegroups.selection.learned import Learned
 from ocf.nodegroups.snapshot import Node
+from ocf.objects.suggestions import nearest
 
 __all__ = ["Selection", "promised_node", "select_instance_type", "templates"]
 
@@ -140,8 +140,8 @@ def _problem_of(name: str, catalog: Catalog) -> str:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    nearest = get_close_matches(name, list(known), n=1)
-    return f', did you mean "{nearest[0]}"?' if nearest else ""
+    found = nearest(name, known)
+    return f', did you mean "{found}"?' if found else ""
 
 
 def _names(group: NodeGroup) -> list[str]:

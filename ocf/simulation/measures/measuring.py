@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 
 from ocf.errors import ConfigError
+from ocf.objects.suggestions import nearest
 from ocf.simulation.measures.catalog import MEASURES, Group
 from ocf.simulation.measures.elasticity import elasticity
 from ocf.simulation.measures.latency import Latencies, latencies
@@ -98,8 +98,8 @@ def check_name(name: str) -> str:
         ConfigError: If there is no such measure; the message has the nearest name.
     """
     if name not in MEASURES:
-        near = get_close_matches(name, MEASURES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the measures are {', '.join(MEASURES)}"
+        near = nearest(name, MEASURES)
+        hint = f"did you mean {near}?" if near else f"the measures are {', '.join(MEASURES)}"
         raise ConfigError(f"there is no measure {name!r}; {hint}")
     return name
 

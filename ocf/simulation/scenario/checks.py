@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ocf.autoscaling.algorithm import Autoscaler, Metric
 from ocf.autoscaling.algorithm.decide import tolerances_of
 from ocf.objects.durations import format_duration
-from ocf.objects.model_errors import nearest
+from ocf.objects.suggestions import nearest
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
 from ocf.simulation.load.served import ServedLoad
 from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupSettings
