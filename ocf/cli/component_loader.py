@@ -21,6 +21,7 @@ from ocf.errors import BuildError, ConfigError, without_addresses
 from ocf.lazy_types.signatures import signature_of
 from ocf.objects import ObjectKey
 from ocf.objects.documents import load_documents
+from ocf.objects.file_problems import file_problem
 from ocf.objects.model_errors import describe_invalid
 from ocf.objects.models import validate_live
 from ocf.objects.paths import parse_path, with_field
@@ -114,7 +115,7 @@ def read_owners(path: str) -> tuple[Document, ...]:
         text = _text(path)
         owners = load_documents(text)
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{name} cannot be read: {file_problem(path, error)}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name}: invalid text: byte {error.start + 1} is not UTF-8") from error
     except ConfigError as error:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ocf.errors import ConfigError
+from ocf.objects.file_problems import file_problem
 from ocf.objects.manifest_stream import STDIN, Document, document_parts, documents_in, opened
 
 if TYPE_CHECKING:
@@ -61,17 +62,18 @@ def _files(folder: str) -> tuple[list[str], list[Document]]:
 
 
 def _may_be_file(path: Path) -> bool:
-    """Return False for a broken link, a pipe or a device; reading reports a file that cannot be accessed."""
+    """Return False for a pipe or a device; reading reports a file that cannot be accessed, and a broken link."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
-        return False
+        # Hidden ones are the locks of an editor: Emacs makes `.#corner.yaml`, which links to the name of a process.
+        return not path.name.startswith(".")
     except OSError:
         return True
 
 
 def _unreadable(file: str, error: OSError) -> Document:
-    return Document(file=file, problem=f"cannot be read: {error.strerror}")
+    return Document(file=file, problem=f"cannot be read: {file_problem(file, error)}")
 
 
 def _of(file: str) -> Iterator[Document]:
@@ -101,7 +103,9 @@ def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
     for file in files:
         try:
             yield from load_documents(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read: {file_problem(str(file), error)}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{file} cannot be read: {error}") from error
         except ManifestError as error:
             raise ConfigError(f"{file}: {error}") from error

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError, ManifestError, ProviderUnavailableError
+from ocf.objects.file_problems import file_problem
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -187,7 +188,9 @@ def types_document(path: str) -> Any:
 
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"--types: {path} cannot be read: {file_problem(path, error)}") from error
+    except UnicodeDecodeError as error:
         raise ConfigError(f"--types: {path} cannot be read: {error}") from error
     documents = list(read_yaml(text, path))
     if len(documents) > 1:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO, cast
 
+from ocf.objects.file_problems import file_problem
 from ocf.simulation.input_errors import InputError, InputProblem
 
 __all__ = ["BY_LINES", "MAX_JSON_BYTES", "bounded_lines", "open_text", "read_bounded"]
@@ -40,7 +41,7 @@ def open_text(file: Path) -> Iterator[TextIO]:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError([InputProblem(str(file), f"must be a gzip file: {error}")]) from None
     except OSError as error:
-        raise InputError([InputProblem(str(file), f"cannot be read: {error.strerror or error}")]) from None
+        raise InputError([InputProblem(str(file), f"cannot be read: {file_problem(str(file), error)}")]) from None
     except ValueError:
         if "\0" not in str(file):
             raise
