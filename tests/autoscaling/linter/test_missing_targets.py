@@ -52,8 +52,14 @@ class TestMissingTargets:
             pytest.param(
                 {**TARGET, "kind": "DEPLOYMENT"},
                 "error",
-                "Write the apiVersion and the kind of the workload.",
+                "Did you mean apiVersion apps/v1, kind Deployment?",
                 id="capitals",
+            ),
+            pytest.param(
+                {**TARGET, "kind": "Gateway"},
+                "error",
+                "Write the apiVersion and the kind of the workload.",
+                id="nothing that is like it",
             ),
             pytest.param(
                 {**TARGET, "kind": "StatefulSet"},
