@@ -29,8 +29,10 @@ spec: {containers: [{name: web, image: web, resources: {requests: {cpu: "%s"}}}]
 """
 
 
-def files(page: str) -> Iterator[str]:
-    return iter(FENCE.findall((ROOT / page).read_text(encoding="utf-8")))
+def files(page: str, heading: str = "") -> Iterator[str]:
+    """Yield the files of a page from a heading on."""
+    _, _, text = (ROOT / page).read_text(encoding="utf-8").partition(f"\n{heading}")
+    return iter(FENCE.findall(text))
 
 
 def deployment() -> Manifest:
@@ -42,7 +44,7 @@ def deployment() -> Manifest:
     ("cpu", "added"), [("1", "add 1 small"), ("6", "add 1 large"), ("60", "Insufficient cpu on large")]
 )
 def test_the_types_are_those_of_the_group(tmp_path: Path, cpu: str, added: str) -> None:
-    group, types, *_ = files("docs/nodes/nodegroup-controller.md")
+    group, types, *_ = files("docs/nodes/nodegroup-controller.md", "## Declare a group")
     (tmp_path / "group.yaml").write_text(group + POD % cpu, encoding="utf-8")
     (tmp_path / "types.yaml").write_text(types, encoding="utf-8")
     words = ["nodegroups", "plan", "--types", str(tmp_path / "types.yaml"), str(tmp_path / "group.yaml")]
@@ -64,6 +66,6 @@ def test_the_machine_deployment_is_an_instance_type_of_the_group() -> None:
 
     found = asyncio.run(test())
     (offering,) = found.offerings
-    group, *_ = files("docs/nodes/nodegroup-controller.md")
+    group, *_ = files("docs/nodes/nodegroup-controller.md", "## Declare a group")
     spec = load_documents(group)[0]["spec"]
     assert (found.problem, found.name in spec["offeringIDs"], offering.zone) == ("", True, spec["datacenterID"])
