@@ -104,7 +104,8 @@ def change(m: {kind}.Mutator) -> None:
     {given["edit"]}
 
 
-resource = {kind}.Builder(BASE).with_mutation({kind}.Mutation("change", change)).build()
+mutation = {kind}.Mutation("change", change)
+resource = {kind}.Builder(BASE).with_mutation(mutation).build()
 assert resource.render(){path} == {json.dumps(given["value"])}
 """
 

@@ -14,6 +14,8 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SHOWN: Final = [*(ROOT / "examples").rglob("README.md"), *(ROOT / "charts").rglob("README.md")]
+"""Pages of the repository that the site shows below `source/`."""
 TEXTS: Final = [*PAGES, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"))]
 FENCE: Final = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 COLUMNS: Final = 84
@@ -61,7 +63,7 @@ def code_lines(page: Path) -> Iterator[tuple[int, str]]:
             continued = False
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=named)
+@pytest.mark.parametrize("page", [*TEXTS, *SHOWN], ids=lambda page: page.parent.name + "/" + page.name)
 def test_no_line_of_code_is_wider_than_the_site_shows(page: Path) -> None:
     wide = [
         f"{page.relative_to(ROOT)}:{number}: {len(line)} columns"

@@ -93,7 +93,7 @@ def test_the_guide_of_the_playground_opens_it_if_it_is_part_of_the_site() -> Non
     guide = "autoscaling/playground.md"
 
     assert assemble(with_playground=True)[guide].startswith(
-        "# The playground\n\n[Open the playground](../playground/index"
+        "# Use the playground\n\n[Open the playground](../playground/index"
     )
     assert "run `make playground` before `make site`" in assemble(with_playground=False)[guide]
 
