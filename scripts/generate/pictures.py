@@ -268,8 +268,9 @@ def _playground(cut: Cut) -> str:
     for part in ("load", "hpa", "scenario"):
         text = example[part]
         numbers = "".join(f"{number}\n" for number in range(1, text.count("\n") + 2))
-        empty = rf'(<pre class="gutter"[^>]*>)(</pre>\s*<textarea id="{part}"[^>]*>)'
-        page = re.sub(empty, lambda at, numbers=numbers, text=text: f"{at[1]}{numbers}{at[2]}{text}", page)
+        before, start, rest = page.partition(f'</pre>\n<textarea id="{part}"')
+        tag, end, after = rest.partition(">")
+        page = f"{before}{numbers}{start}{tag}{end}{text}{after}"
     box = 'viewBox="0 0 60 100" preserveAspectRatio="none"'
     page = re.sub(r'(<svg id="curve"[^>]*)>', lambda at: f"{at[1]} {box}>{_curve(found['curve'])}", page)
     page = re.sub(r"<img [^>]*>|<noscript>.*?</noscript>|<progress.*?</progress>", "", page, flags=re.DOTALL)
