@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,7 +120,8 @@ async def _dev(target: str, options: _DevOptions) -> None:
     from ocf.cli.operator_loader import load_operators
 
     operators = load_operators(target)
-    async with _serving(operators, options) as (process, stop), process.running(operators):
+    async with _serving(operators, options) as (process, stop), process.running(operators) as started:
+        await started()
         await stop.wait()
 
 
@@ -197,8 +199,8 @@ class _Process:
     has_started: bool = False
 
     @asynccontextmanager
-    async def running(self, operators: Sequence[Operator[Any]]) -> AsyncIterator[None]:
-        """Run operators for as long as the block runs; the first ones find the objects of `--apply`."""
+    async def running(self, operators: Sequence[Operator[Any]]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """Run operators for as long as the block runs; yield a function that returns once they have started."""
         from ocf.cluster.client import ApiServerCluster
         from ocf.runtime.admission import Url
         from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions
@@ -218,14 +220,17 @@ class _Process:
             cluster = await stack.enter_async_context(await ApiServerCluster.connect(self.kubeconfig))
             manager = Manager(cluster, operators, options, page=self.page)
             await stack.enter_async_context(running_manager(manager))
-            await manager.started()
-            if manager.endpoints is not None:
-                self.metrics_port = manager.endpoints.port
-            if not self.has_started:
-                await load_files(self.embedded, self.options.apply, field_manager=_MANAGER)
-                self._print(manager)
-                self.has_started = True
-            yield
+            yield partial(self._started, manager)
+
+    async def _started(self, manager: Manager) -> None:
+        """Wait until operators have started; the first ones get the objects of `--apply`."""
+        await manager.started()
+        if manager.endpoints is not None:
+            self.metrics_port = manager.endpoints.port
+        if not self.has_started:
+            await load_files(self.embedded, self.options.apply, field_manager=_MANAGER)
+            self._print(manager)
+            self.has_started = True
 
     def _print(self, manager: Manager) -> None:
         print_server(self.server, self.kubeconfig, self.options.output)

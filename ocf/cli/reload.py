@@ -5,12 +5,13 @@ The version that ran last goes on while the files have an error, so that there i
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from asyncio import Event
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.cli.component_loader import one_line, source_location
 from ocf.cli.source_code import Files, LoadedCode, SourceCode, next_files
@@ -25,13 +26,15 @@ _GOES_ON: Final = "the operators of before go on until a save repairs it"
 _STOPPED: Final = "no operator runs until a save repairs it"
 _MOST_NAMES: Final = 3
 
+T = TypeVar("T")
+
 
 class Reloading:
     """Runs each version of the code until there is another one.
 
     Args:
         source: The code.
-        start: Runs operators for as long as the block runs; they have started when it yields.
+        start: Runs operators for as long as the block runs; yields a function that returns once they have started.
         reloaded: Called with the names of the files that have changed, once the operators of a version have started.
         failed: Called with the error of a version, and what runs now.
     """
@@ -39,7 +42,7 @@ class Reloading:
     def __init__(
         self,
         source: SourceCode,
-        start: Callable[[Sequence[Operator[Any]]], AbstractAsyncContextManager[object]],
+        start: Callable[[Sequence[Operator[Any]]], AbstractAsyncContextManager[Callable[[], Awaitable[None]]]],
         reloaded: Callable[[str], None],
         failed: Callable[[str], None],
     ) -> None:
@@ -65,11 +68,16 @@ class Reloading:
         while following is not None:
             version = following
             try:
-                async with self._start(version.operators):
-                    if good is not None and good is not version:
-                        self._reloaded(self._changed)
-                    good = version
-                    following = await self._next(stop, _GOES_ON)
+                async with self._start(version.operators) as started, _task(self._next(stop, _GOES_ON)) as change:
+                    # A start may never end, so a save and a signal are heeded meanwhile.
+                    async with _task(started()) as start:
+                        await asyncio.wait([start, change], return_when=asyncio.FIRST_COMPLETED)
+                        if start.done():
+                            start.result()
+                            if good is not None and good is not version:
+                                self._reloaded(self._changed)
+                            good = version
+                    following = await change
             except Exception as error:
                 if good is None:
                     raise
@@ -97,6 +105,17 @@ class Reloading:
             if loaded is not None:
                 return loaded
         return None
+
+
+@asynccontextmanager
+async def _task(work: Awaitable[T]) -> AsyncIterator[asyncio.Future[T]]:
+    """Run a task during a block, which cancels it if it has not ended."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def _problem(error: Exception) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,7 +70,7 @@ class Trial:
     starts: dict[str, int] = field(default_factory=dict)
 
     @asynccontextmanager
-    async def start(self, operators: Sequence[Operator[Any]]) -> AsyncIterator[None]:
+    async def start(self, operators: Sequence[Operator[Any]]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
         name = operators[0].name
         self.starts[name] = self.starts.get(name, 0) + 1
         if name == "broken" or (name == "once" and self.starts[name] > 1):
@@ -78,7 +79,7 @@ class Trial:
         try:
             # As `running` does when an operator ends by itself.
             async with asyncio.timeout(5 if name == "mortal" else None):
-                yield
+                yield partial(asyncio.sleep, 3600 if name == "endless" else 0)
         finally:
             self.log.append(f"-{name}")
 
@@ -112,6 +113,9 @@ STOPPED: Final = "no operator runs"
         pytest.param("a ( b", f"+a {GOES_ON} -a +b {FILE} -b", id="a syntax error"),
         pytest.param("a ( ( a", f"+a {GOES_ON} {GOES_ON} -a +a {FILE} -a", id="two errors"),
         pytest.param("a broken b", f"+a -a {GOES_ON} +a -a +b {FILE} -b", id="cannot start"),
+        pytest.param("a endless", "+a -a +endless -endless", id="stopped while it starts"),
+        pytest.param("a endless b", f"+a -a +endless -endless +b {FILE} -b", id="a save while it starts"),
+        pytest.param("a endless ( b", f"+a -a +endless {GOES_ON} -endless +b {FILE} -b", id="an error while it starts"),
         pytest.param("once broken b", f"+once -once {GOES_ON} {STOPPED} +b {FILE} -b", id="neither can start"),
         pytest.param("mortal b", f"+mortal -mortal {STOPPED} +b {FILE} -b", id="ends by itself"),
         pytest.param("mortal ( b", f"+mortal -mortal {STOPPED} {STOPPED} +b {FILE} -b", id="an error afterwards"),
@@ -148,12 +152,11 @@ def in_cluster(work: Callable[[EmbeddedCluster, list[str]], Coroutine[Any, Any, 
         cluster, said, stop = EmbeddedCluster(), list[str](), asyncio.Event()
 
         @asynccontextmanager
-        async def start(operators: Sequence[Operator[Any]]) -> AsyncIterator[None]:
+        async def start(operators: Sequence[Operator[Any]]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
             await apply_definitions(cluster, [one for each in operators for one in each.all_definitions])
             options = ManagerOptions(listen=None, clock=LoopClock())
             async with running(cluster, *operators, options=options) as manager:
-                await manager.started()
-                yield
+                yield manager.started
 
         run = asyncio.create_task(Reloading(source, start, said.append, said.append).run(first, stop))
         await asyncio.sleep(10)

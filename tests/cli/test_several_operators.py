@@ -296,7 +296,8 @@ async def test_they_run_together_in_development(folder: Path, monkeypatch: pytes
     options = dev._DevOptions(
         apply=(), crd=(), controllers=None, port=0, kubeconfig=Path("kubeconfig"), output=ServeOutput.TEXT
     )
-    async with dev._serving(operators, options) as (process, _), process.running(operators):
+    async with dev._serving(operators, options) as (process, _), process.running(operators) as started:
+        await started()
         assert [*process.page.view.operators] == ["shops", "malls"]
     assert lines == [
         "operator shops reconciles Shop of example.com/v1",
