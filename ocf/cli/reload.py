@@ -71,7 +71,8 @@ class Reloading:
                 async with self._start(version.operators) as started, _task(self._next(stop, _GOES_ON)) as change:
                     # A start may never end, so a save and a signal are heeded meanwhile.
                     async with _task(started()) as start:
-                        await asyncio.wait([start, change], return_when=asyncio.FIRST_COMPLETED)
+                        both: list[asyncio.Future[Any]] = [start, change]
+                        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
                         if start.done():
                             start.result()
                             if good is not None and good is not version:
