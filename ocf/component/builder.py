@@ -389,14 +389,15 @@ class Builder:
                     left = Lifecycle.DELETED if options.lifecycle is Lifecycle.MANAGED else options.lifecycle
                     made, options = [built], replace(options, lifecycle=left)  # noqa: PLW2901
                 options = replace(options, adopt=adopt) if adopt else options  # noqa: PLW2901 (with the default)
-                found = [Registration.of(one, options) for one in made]
+                # What another writer makes gets no labels of ours.
+                common = NO_METADATA if options.updates_only else self._common
+                entries += [
+                    Registration.of(one, options, common=common, place=place)
+                    for place, one in enumerate(made, len(entries))
+                ]
             except BuildError as error:
                 problems += error.problems
-            else:
-                # What another writer makes gets no labels of ours.
-                common = bool(self._common) and not options.updates_only
-                entries += [replace(entry, common=self._common) if common else entry for entry in found]
-        return [replace(entry, place=place) for place, entry in enumerate(entries)]
+        return entries
 
     def _built(self, given: Resource | ResourceBuilder, options: EffectiveOptions) -> Resource:
         if not is_builder(given):

@@ -23,6 +23,8 @@ def completed(baseline: Manifest, kind: Kind[Any, Any], defaults: ObjectDefaults
 def added_paths(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield the paths of what a completed baseline has and the one before does not, but for its kind."""
     for key, value in after.items():
+        if before.get(key) is value:
+            continue  # as it was, which holds for most parts
         found, value = _written(before.get(key)), _written(value)  # noqa: PLW2901 (the same value in plain form)
         if found in (None, "") and value != found and key not in ("apiVersion", "kind"):
             yield (key,)

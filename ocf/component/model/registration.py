@@ -113,7 +113,9 @@ class Registration:
     place: int = 0
 
     @classmethod
-    def of(cls, resource: Resource, options: EffectiveOptions) -> Registration:
+    def of(
+        cls, resource: Resource, options: EffectiveOptions, *, common: CommonMetadata = NO_METADATA, place: int = 0
+    ) -> Registration:
         """Register a resource."""
         # A class that has a concept has all of its members, so the resource can be given as each of them.
         concepts: dict[str, Any] = dict.fromkeys(_concepts_of(type(resource)), resource)
@@ -134,7 +136,9 @@ class Registration:
             label=metrics_identifier.strip() or key.kind.lower(),
             cells_read=frozenset(read.cell for read in consumer.consumed_data) if consumer else frozenset(),
             cells_filled=frozenset(producer.produced_data) if producer else frozenset(),
+            common=common,
             external=external,
+            place=place,
             **concepts,
         )
 
