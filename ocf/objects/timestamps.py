@@ -51,7 +51,7 @@ def format_time(instant: datetime, fraction: Fraction = Fraction.NONE) -> str:
         >>> format_time(at), format_time(at, Fraction.MILLISECONDS)
         ('2026-01-31T12:00:00Z', '2026-01-31T12:00:00.999Z')
     """
-    return _in_utc(instant, instant.isoformat()).isoformat("T", fraction).replace("+00:00", "Z")
+    return _in_utc(instant).isoformat("T", fraction).replace("+00:00", "Z")
 
 
 def format_micro_time(instant: datetime) -> str:
@@ -153,10 +153,11 @@ def parse_micro_time(text: str) -> datetime:
     return parse_rfc3339(text, comma=True)
 
 
-def _in_utc(instant: datetime, text: str) -> datetime:
+def _in_utc(instant: datetime, text: str = "") -> datetime:
     try:
         return instant.astimezone(UTC)
     except (OverflowError, ValueError):  # the second one for a time without a zone
+        text = text or instant.isoformat()
         raise ValueError(f'parsing time "{text}": outside of the years 1 to 9999 in UTC') from None
 
 

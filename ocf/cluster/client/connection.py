@@ -174,8 +174,12 @@ class Connection:
         purpose = current_purpose()
         slots = self._slots[purpose]
         try:
-            async with asyncio.timeout_at(deadline):
+            # Most requests need not wait, and a timeout would cost them as much as the slot.
+            if not slots.locked():
                 await slots.acquire()
+            else:
+                async with asyncio.timeout_at(deadline):
+                    await slots.acquire()
         except TimeoutError as error:
             problem = f"time is up; {MAX_REQUESTS} other requests of this client for {purpose} had no answer yet"
             raise ServerError(f"{request}: not sent: {problem}, see whether the API server is slow") from error
