@@ -130,7 +130,8 @@ class Owner:
 
     def is_object(self, key: ObjectKey) -> bool:
         """Return whether a key is that of this owner, in any version of its API."""
-        return key.name == self.key.name and key.unversioned == self.key.unversioned
+        # Kind, name and namespace first: the group takes longer, and most objects have the name of their owner.
+        return key[1:] == self.key[1:] and key.group == self.key.group
 
     @property
     def mark(self) -> str:

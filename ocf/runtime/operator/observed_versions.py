@@ -370,6 +370,8 @@ class ObservationIndex:
             states: The object before and after a change.
         """
         yield from self._dependents.get(key, ())
+        if not self._listing:
+            return
         indexes = self._indexes.get((key.api_version, key.kind), ())
         for group in _groups(key, states, indexes):
             for scope, owners in self._listing.get(group, {}).items():
