@@ -291,7 +291,8 @@ class TestRights:
             'User "system:serviceaccount:shop:deployer" cannot patch resource "configmaps" in API group "" in the'
             ' namespace "shop"; allow it with the rule {"apiGroups": [""], "resources": ["configmaps"],'
             ' "resourceNames": ["settings"], "verbs": ["patch"]} of a Role in the namespace "shop" that is bound to'
-            " this user"
+            " this user, as printed by kubectl create role patch-configmaps --namespace=shop --verb=patch"
+            " --resource=configmaps --resource-name=settings --dry-run=client --output=yaml"
         )
 
     async def test_a_granted_right_is_used_without_a_change_of_the_owner(self, world: World) -> None:
