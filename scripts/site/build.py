@@ -58,7 +58,7 @@ _GENERATED_KEYWORDS: Final[Mapping[str, Callable[[], list[str]]]] = {
     "reference/settings.md": settings.long_names,
 }
 _PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
-_SOURCES: Final = ("docs", "ocf", "ocf_server", "scripts/site", "requirements/docs.lock", *_PAGES)
+_SOURCES: Final = ("charts", "docs", "examples", "ocf", "ocf_server", "scripts/site", "requirements/docs.lock", *_PAGES)
 _OPEN: Final = "[Open the playground](../playground/index.html){ .md-button .md-button--primary }\n"
 _NOT_BUILT: Final = """\
 !!! note "Not part of this site"
