@@ -376,9 +376,9 @@ class _RecordedCluster(InterceptingCluster):
                     yield FieldChange(name, *shown)
             return
         kind = {name: after.get(name) for name in ("apiVersion", "kind")}
-        sides = differing(*(_content(one, part) for one in (before or {"metadata": {}}, after)))
+        pair = differing(*(_content(one, part) for one in (before or {"metadata": {}}, after)))
         # Most of an object is the same, and comparing field by field takes much longer.
-        for changed in changed_fields(*(_content(redacted({**kind, **one}), part) for one in sides)):
+        for changed in changed_fields(*(_content(redacted({**kind, **one}), part) for one in pair)):
             yield FieldChange(
                 self._running.shown(changed.path),
                 self._running.shown(_text(changed.before)),

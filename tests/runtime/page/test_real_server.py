@@ -62,7 +62,7 @@ async def serving(
     settings = ManagerOptions(listen=None, page=PageOptions(port=0))
     example = Shop.model_validate({"metadata": {"name": "example", "namespace": namespace}})
     rules = OPERATOR.policy_rules([components_of(example)]) | settings.policy_rules(OPERATOR)
-    rules = {one for one in rules if one.resource != without}
+    rules = frozenset(one for one in rules if one.resource != without)
     account = ServiceAccount("shops", namespace)
     for one in roles(rules, name=f"page-{namespace}", account=account):
         await admin.create(one, field_manager="admin")
