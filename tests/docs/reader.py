@@ -68,7 +68,8 @@ def steps(page: str) -> Iterator[Step]:
 
 
 def _commands(body: str, *, stays: bool) -> Iterator[Run]:
-    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+    whole = re.sub(r" \\\n *", " ", body)  # a command may go on in the next line
+    for part in re.split(r"^\$ ", whole, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         yield Run(command, output, stays)
 

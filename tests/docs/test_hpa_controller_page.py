@@ -58,7 +58,7 @@ async def reached(cluster: Cluster, key: ObjectKey, is_wanted: Callable[[Manifes
 async def test_the_commands_scale_the_workload_to_the_load(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(blocks("yaml")[0])
     (tmp_path / "metrics.py").write_text(blocks("python")[0])
-    serve, *others = blocks("sh")[0].splitlines()
+    serve, *others = blocks("sh")[0].replace(" \\\n  ", " ").splitlines()
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(program(serve, tmp_path))
         assert server.stdout is not None

@@ -116,11 +116,13 @@ class TestReport:
         write(".deploy/web.yaml", BAD)
         assert validate(".deploy") == (1, [at(".deploy/web.yaml", BOTH)])
 
-    def test_a_broken_link_and_a_pipe_in_a_folder_are_left_out(self) -> None:
+    def test_a_pipe_in_a_folder_is_left_out_and_a_broken_link_is_named(self) -> None:
         write("deploy/web.yaml", GOOD)
-        Path("deploy/gone.yaml").symlink_to("nowhere.yaml")
         os.mkfifo("deploy/pipe.yaml")
         assert validate("deploy") == (0, [])
+        Path("deploy/gone.yaml").symlink_to("nowhere.yaml")
+        problem = "deploy/gone.yaml: cannot be read: it is a link to nowhere.yaml, which does not exist"
+        assert validate("deploy") == (2, [problem])
 
     def test_the_items_of_a_list_are_validated(self) -> None:
         whole = {"apiVersion": "v1", "kind": "List", "items": [*load_documents(GOOD + "---" + BAD), 7]}

@@ -19,7 +19,7 @@ from ocf.controllers.hpa.plan import AutoscalerPhase
 from ocf.objects.documents import load_documents
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "autoscaling" / "hpa-controller.md").read_text(encoding="utf-8")
-COMMANDS: Final = re.findall(r"^```sh\nocf (.*?)\n```$", PAGE, re.MULTILINE)
+COMMANDS: Final = re.findall(r"^```sh\nocf (.*?)\n```$", re.sub(r" \\\n *", " ", PAGE), re.MULTILINE)
 
 
 def rows(heading: str) -> list[list[str]]:
