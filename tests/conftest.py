@@ -31,8 +31,6 @@ pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 # New objects before a collection of the young ones, and how many of those before one of the older, and of all.
 _PACE: Final = (50_000, 20, 100)
 
-_PLANE: Final = pytest.StashKey[ControlPlane]()
-
 settings.register_profile(
     "ocf",
     deadline=None,
@@ -139,19 +137,14 @@ def sampled(request: pytest.FixtureRequest) -> Sampled:
 
 
 @pytest.fixture(scope="session")
-def envtest_plane(envtest_plane: ControlPlane, request: pytest.FixtureRequest) -> ControlPlane:
-    """Return the control plane of the run, and remember that it runs."""
-    request.config.stash[_PLANE] = envtest_plane
-    return envtest_plane
+def envtest_plane(envtest_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """Give the control plane of the run; fail the run if a test leaves an APIService on it.
 
-
-@pytest.fixture(scope="module", autouse=True)
-def no_api_without_a_server(pytestconfig: pytest.Config) -> Iterator[None]:
-    """Fail a module that leaves an APIService on the control plane: discovery fails in all tests after it."""
-    yield
-    if plane := pytestconfig.stash.get(_PLANE, None):
-        listed = json.loads(plane.kubectl("get", "apiservices", "--output=json"))["items"]
-        assert [one["metadata"]["name"] for one in listed if one["spec"].get("service")] == []
+    Without a server behind the APIService, discovery fails in all tests that come later.
+    """
+    yield envtest_plane
+    listed = json.loads(envtest_plane.kubectl("get", "apiservices", "--output=json"))["items"]
+    assert [one["metadata"] for one in listed if one["spec"].get("service")] == []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

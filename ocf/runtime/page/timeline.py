@@ -305,7 +305,7 @@ class _Running:
     def shown(self, text: str, longest: int = _LONGEST) -> str:
         """Return a text without values of Secrets that the reconcile has read or written."""
         if text.startswith(_DIGEST):
-            # Whoever computes the digests of all short values finds the one that has this digest.
+            # The value could be found by computing the digests of all short values.
             return _HIDDEN
         if any(value == text or (len(value) >= _SHORTEST_PART and value in text) for value in self._secrets):
             return _HIDDEN
