@@ -31,6 +31,8 @@ _SPECIFIC: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSENT: Final = re.compile(r"not ?found|does ?n[o']t exist|references non-existent", re.IGNORECASE)
+# The scheduler ends a message with a bare "not found" if no preemption helps; an object that is missing has a name.
+_ABSENT_FOR_SCHEDULER: Final = re.compile(r"[\"'] not ?found|does ?n[o']t exist", re.IGNORECASE)
 # What a program has written to the output of a probe may be a secret; these texts are those of the kubelet.
 _PROBE: Final = re.compile(
     r"(Readiness|Liveness|Startup) probe (failed|errored)"
@@ -161,7 +163,7 @@ def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findin
         what = "is not scheduled" if "Gated" in values.text(scheduled, "reason") else "cannot be scheduled"
         # Its claims say why they are not bound, if that is known.
         other = Rank.FAILED if "unbound immediate" in message else Rank.NOT_STARTED
-        yield Finding(Rank.MISSING if _ABSENT.search(message) else other, what, message, since)
+        yield Finding(Rank.MISSING if _ABSENT_FOR_SCHEDULER.search(message) else other, what, message, since)
     elif event is not None and (not problem or "has not started" in problem):
         rank = Rank.MISSING if _ABSENT.search(event.message) else Rank.NOT_STARTED
         yield Finding(rank, "cannot start", f"{event.reason}: {event.message}", since)

@@ -48,7 +48,12 @@ WEB: Final = [SHOP, DEPLOYMENT, REPLICAS]
 CLAIM: Final = obj(
     "v1", "PersistentVolumeClaim", "data-web-0", spec={"storageClassName": "fast"}, status={"phase": "Pending"}
 )
-UNBOUND: Final = condition("PodScheduled", reason="Unschedulable", message="pod has unbound immediate claims")
+# The last words of the message are those of kube-scheduler 1.36, about preemption.
+UNBOUND: Final = condition(
+    "PodScheduled",
+    reason="Unschedulable",
+    message="0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+)
 UNSCHEDULED: Final = pod(
     STATEFUL,
     spec={"nodeName": "", "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]},

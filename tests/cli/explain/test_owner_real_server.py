@@ -90,6 +90,10 @@ async def test_a_claim_without_a_volume_is_named(
     claims = [{"metadata": {"name": "data"}, "spec": {**storage, "storageClassName": "fast"}}]
     web = owned(envtest, owner, "apps/v1", "StatefulSet", replicas=1, serviceName="web", volumeClaimTemplates=claims)
     await envtest_cluster.create(web, field_manager="user")
+    # Without a node the scheduler does not look at claims.
+    capacity = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "explained"}, "status": capacity}
+    await envtest_cluster.create(node, field_manager="user")
     with envtest_controllers(ControllerName.STATEFUL_SET), envtest_scheduler():
         options = ListOptions(namespace=envtest.namespace)
         await eventually(lambda: envtest_cluster.list("v1", "PersistentVolumeClaim", options), lambda page: page.items)
@@ -99,4 +103,12 @@ async def test_a_claim_without_a_volume_is_named(
             lambda: explained(envtest, "stalls.explained.example.com", "corner"),
             lambda answer: chain in answer["sentence"],
         )
+        pod = ObjectKey("v1", "Pod", "web-0", envtest.namespace)
+        await eventually(
+            lambda: envtest_cluster.get(pod),
+            lambda found: "unbound immediate" in str(found.get("status", {}).get("conditions")),
+        )
+        found = await explained(envtest, "stalls.explained.example.com", "corner")
+    assert chain in found["sentence"]
     assert found["sentence"].startswith("The claim data-web-0 is Pending for ")
+    await envtest_cluster.delete(ObjectKey("v1", "Node", "explained"))
