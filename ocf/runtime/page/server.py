@@ -64,7 +64,7 @@ _STOPPED: Final = "No operator runs."
 _READING: Final = "The owners are still being read."
 _RELOAD: Final = 5.0
 """Seconds for which the page of `ocf dev` waits for operators that are started again."""
-_FIRST_LOOK: Final = 0.5
+_FIRST_LOOK: Final = 0.8
 """Seconds after which the first page shows the owners that are explained by then, and that others follow."""
 
 _Kind = tuple[str, str]
