@@ -5,8 +5,9 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -95,6 +96,9 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     simulation.suite: simulation.small_suite,
 }
 _ROUNDS: Final = 15
+_FEWEST_ROUNDS: Final = 5
+_FOR_ROUNDS: Final = 300
+"""Seconds after which no further round begins; a slow machine has fewer rounds, but never less than the fewest."""
 _LONGEST: Final = 900
 """Seconds that a sample or a count may take; waits for programs have limits of their own, which say what for."""
 
@@ -197,12 +201,17 @@ def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Fig
         with _limited(case.name):
             calls[case.name] = calls_for(case.measure) if judged else 1
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
-    for _ in _shown([f"round {each + 1} of {rounds}" for each in range(rounds)], "measuring"):
-        for turn in range(max((case.turns for case in cases), default=0) if judged else 1):
-            for case in cases:
-                if case.turns > turn:
-                    with _limited(case.name):
-                        samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
+    with closing(_shown([f"round {each + 1} of {rounds}" for each in range(rounds)], "measuring")) as shown_rounds:
+        began = time.monotonic()
+        for made in range(rounds):
+            if made >= _FEWEST_ROUNDS and time.monotonic() - began > _FOR_ROUNDS:
+                break
+            next(shown_rounds)
+            for turn in range(max((case.turns for case in cases), default=0) if judged else 1):
+                for case in cases:
+                    if case.turns > turn:
+                        with _limited(case.name):
+                            samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
     figures = {each.name: timed(each, samples, judged=judged) for each in cases}
     counts = [(each, suite) for suite in suites for each in suite if isinstance(each, Count)]
     # Programs are started for some of them, which takes minutes.
@@ -213,7 +222,7 @@ def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Fig
     return [figures[each.name] for suite in suites for each in suite]
 
 
-def _shown(steps: Sequence[str], what: str) -> Iterator[str]:
+def _shown(steps: Sequence[str], what: str) -> Generator[str, None, None]:
     """Show on stderr how far it is: a bar on a screen, one line per step anywhere else."""
     console = Console(stderr=True)
     if console.is_terminal:

@@ -30,10 +30,10 @@ from ocf.testing.metrics_stub import MetricsStub
 
 __all__ = ["small_suite", "suite", "syncs_of"]
 
-_SIZES: Final = (200, 1_000, 2_000)
+_SIZES: Final = (200, 2_000)
 _PERIOD: Final = timedelta(seconds=15)
-_WARM: Final = 3  # syncs of each autoscaler before the measurement
-_MEASURED: Final = 4  # sync periods
+_WARM: Final = 2  # syncs of each autoscaler before the measurement
+_MEASURED: Final = 3  # sync periods
 _NAMESPACES: Final = tuple(f"shop-{number}" for number in range(10))
 _CONCURRENT: Final = 32  # workloads that are created at a time
 _SHARE: Final = 0.5

@@ -1,5 +1,6 @@
 """Which benchmarks are run, and what a missed limit does."""
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,17 @@ def test_a_measurement_that_never_ends_is_an_error_that_names_it(monkeypatch: py
     with pytest.raises(TimeoutError, match=r"two\.idle has not ended within 900 s"):
         command.main([])
     assert signal.getsignal(signal.SIGALRM) is limit
+
+
+def test_a_slow_machine_has_fewer_rounds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "_ROUNDS", 15)
+    monkeypatch.setattr(command, "_FOR_ROUNDS", -1)
+    command.main(["-k", "one.fast", "-o", "json"])
+    shown = capsys.readouterr()
+    assert [line for line in shown.err.splitlines() if line.startswith("round")] == [
+        f"round {number} of 15" for number in range(1, 6)
+    ]
+    assert {one["rounds"] for one in json.loads(shown.out)["figures"]} == {5}
 
 
 def test_each_count_is_shown_as_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
