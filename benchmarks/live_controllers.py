@@ -33,7 +33,8 @@ __all__ = ["small_suite", "suite", "syncs_of"]
 _SIZES: Final = (200, 2_000)
 _PERIOD: Final = timedelta(seconds=15)
 _WARM: Final = 2  # syncs of each autoscaler before the measurement
-_MEASURED: Final = 3  # sync periods
+_MEASURED: Final = 2  # sync periods
+_POLL: Final = 3.0  # seconds between two looks at whether it is warm
 _NAMESPACES: Final = tuple(f"shop-{number}" for number in range(10))
 _CONCURRENT: Final = 32  # workloads that are created at a time
 _SHARE: Final = 0.5
@@ -136,10 +137,10 @@ class _Environment:
             return await self._cost(usage)
 
     async def _cost(self, usage: _ReadUsage) -> _Cost:
-        """Compare the counters before and after some periods; a scrape costs as much as some syncs, so it is rare."""
+        """Compare the counters before and after some periods, in which nothing is scraped: it costs as much as some syncs."""
         async with waiting_for(lambda: f"{_WARM} syncs of {self._size} autoscalers"):
             while (before := await usage()).syncs < _WARM * self._size:  # noqa: ASYNC110 (another process)
-                await asyncio.sleep(_PERIOD.total_seconds())
+                await asyncio.sleep(_POLL)
         await asyncio.sleep(_MEASURED * _PERIOD.total_seconds())
         after = await usage()
         each = (after.cpu - before.cpu) / (after.syncs - before.syncs)
