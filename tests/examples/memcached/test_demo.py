@@ -14,6 +14,8 @@ from examples.memcached.demo.output import fact
 
 ROOT: Final = Path(__file__).parents[3]
 RECORDED: Final = Path(__file__).parent / "demo.txt"
+# The demo waits for controllers most of its minute: little CPU time, and yet the longest test of all.
+pytestmark = pytest.mark.long
 TERMINAL_SETTINGS: Final = frozenset({"COLUMNS", "FORCE_COLOR", "PYTHONIOENCODING", "TTY_COMPATIBLE"})
 
 

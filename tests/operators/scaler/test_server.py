@@ -99,6 +99,7 @@ async def on_real(plane: ControlPlane, controllers: RunControllers) -> AsyncIter
                     yield world, operator
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["embedded", "envtest"])
 async def test_the_life_of_a_scaler(
     where: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
