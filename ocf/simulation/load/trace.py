@@ -3,13 +3,14 @@
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import ceil
 from operator import sub
 from pathlib import Path
 from typing import Final
 
+from ocf.errors import ConfigError
 from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.csv_rows import csv_rows
@@ -20,13 +21,15 @@ from ocf.simulation.load.series import LoadSeries
 from ocf.simulation.load.timestamps import TimeParser, parse_value
 from ocf.simulation.recording.metric_totals import total_rows
 
-__all__ = ["MAX_ROWS", "read_trace", "rows_of"]
+__all__ = ["MAX_ROWS", "first_instant", "read_trace", "rows_of"]
 
 MAX_ROWS: Final = 5_000_000
 """Most rows of a load; a year in steps of 15 s has 2.1 million."""
 _GAP: Final = 1.5
 _SECONDS: Final = {Unit.PER_SECOND: 1.0, Unit.PER_MINUTE: 60.0, Unit.PER_HOUR: 3600.0}
 _DIGITS: Final = 6
+_YEARS: Final = range(1970, 2200)
+"""Those that a scenario can start in."""
 
 
 def _floats() -> FloatArray:
@@ -127,6 +130,25 @@ def read_trace(load: FileLoad, directory: Path) -> LoadSeries:
     if load.factor != 1:
         rates = array("d", (rate * load.factor for rate in rates))
     return LoadSeries.checked(times, rates, round((end - found.begin) * load.time_factor, _DIGITS))
+
+
+def first_instant(load: FileLoad, directory: Path) -> datetime | None:
+    """Return the instant at which the load of a file was recorded; None if its times are not those of a calendar.
+
+    At another speed, all instants but the first would be wrong, so it has none, either. A file that cannot be read has
+    none: `read_trace` says what is wrong with it.
+    """
+    parse = TimeParser(load.time_unit, load.time_zone)
+    try:
+        first = next((parse(time) for _, time, _ in rows_of(load, directory / load.path)), None)
+        if first is None or not parse.absolute or load.time_factor != 1:
+            return None
+        begin = datetime.fromtimestamp(first, UTC)
+    except (ValueError, OverflowError, OSError, ConfigError):
+        return None
+    if load.from_ is not None:
+        begin = load.from_ if isinstance(load.from_, datetime) else begin + load.from_
+    return begin if begin.year in _YEARS else None
 
 
 def _read(load: FileLoad, file: Path) -> _Rows:

@@ -65,7 +65,7 @@ class Expression:
         """
         for name in self.names:
             if name not in measures:
-                reason = _MISSING.get(MEASURES[name].group, "no load was served")
+                reason = _MISSING.get(MEASURES[name].group, "no load was served, or it is one of cores or bytes")
                 if name == "late_share":
                     reason = "the scenario has no objective for the latency"
                 raise ConfigError(f"{self.text!r}: the run has no {name}: {reason}")

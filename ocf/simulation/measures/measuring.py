@@ -7,6 +7,7 @@ from typing import Final
 
 from ocf.errors import ConfigError
 from ocf.objects.suggestions import nearest
+from ocf.simulation.load.files import RecordingLoad
 from ocf.simulation.measures.catalog import MEASURES, Group
 from ocf.simulation.measures.elasticity import elasticity
 from ocf.simulation.measures.latency import Latencies, latencies
@@ -18,7 +19,7 @@ from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
 
-__all__ = ["check_name", "measure", "run_latencies", "with_measures"]
+__all__ = ["check_name", "has_latencies", "measure", "run_latencies", "with_measures"]
 
 _DIGITS: Final = 9
 _PERCENTILES: Final = {"latency_p50": 50.0, "latency_p95": 95.0, "latency_p99": 99.0}
@@ -78,12 +79,22 @@ def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationRes
 
     Args:
         result: The run.
-        scenario: The scenario that was run.
+        scenario: The scenario that was run. Without requests, as in the recording of a resource, it has no latencies.
     """
-    found = measure(result, workload=scenario.workload, objectives=scenario.objectives)
+    names = [name for name, each in MEASURES.items() if has_latencies(scenario) or each.group is not Group.LATENCY]
+    found = measure(result, workload=scenario.workload, objectives=scenario.objectives, names=names)
     # Without measures of its own: it is a scenario of one workload.
     others = zip(result.neighbors, scenario.services()[1:], strict=True) if result.neighbors else ()
     return replace(result, measures=found, neighbors=tuple(with_measures(*each) for each in others))
+
+
+def has_latencies(scenario: Scenario) -> bool:
+    """Return whether load units may be requests: those of a recorded resource are cores or bytes."""
+    # The load of such a recording is what pods use: at its capacity, a pod uses just as much of the resource.
+    workload = scenario.workload
+    used = workload.requests | {name: each.busy for name, each in workload.usage.items()}
+    is_recorded = any(isinstance(load, RecordingLoad) for load in scenario.load)
+    return not (is_recorded and round(1000 * workload.capacity) in used.values())
 
 
 def run_latencies(result: SimulationResult, workload: Workload) -> Latencies | None:

@@ -1,7 +1,7 @@
 """Reading of scenarios: all problems at once, each with file, line and field."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import FileLoad
 from ocf.simulation.load.text_files import read_bounded
+from ocf.simulation.load.trace import first_instant
 from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording.format import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
@@ -134,9 +135,19 @@ class _Reader:
             checked.append(fields)
         if problems:
             raise InputError(sorted(problems, key=lambda each: (each.file != self._file, each.line or 0)))
+        if (start := self._recorded_start(scenario)) is not None:
+            scenario = scenario.model_copy(update={"start": start})
         first, *others = checked
         neighbors = tuple(each.model_copy(update=found) for each, found in zip(scenario.neighbors, others, strict=True))
         return scenario.model_copy(update={**first, "neighbors": neighbors})
+
+    def _recorded_start(self, scenario: Scenario) -> datetime | None:
+        """Return the start that lets the first load with instants begin when it was recorded; None if it is set."""
+        if "start" in scenario.model_fields_set:
+            return None
+        files = [load for load in scenario.load if isinstance(load, FileLoad)]
+        starts = ((first_instant(load, self._directory), load.at) for load in files)
+        return next((begin - at for begin, at in starts if begin is not None), None)
 
     def _checked(
         self, service: Scenario, base: Location, gates: FeatureGates

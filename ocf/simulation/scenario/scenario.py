@@ -94,7 +94,8 @@ class Scenario(Model):
         neighbors: Other workloads, each with an HPA and a load of its own, on the same nodes.
         objectives: What a good run is.
         duration: How long the simulation runs; None: as long as the load, which has an end then.
-        start: The instant at which it starts.
+        start: The instant at which it starts. In a file, by default that at which the first of the loads with instants
+            was recorded.
         seed: Seed of all random numbers.
     """
 

@@ -1,6 +1,7 @@
 """Scenarios from files."""
 
 import gzip
+from datetime import UTC, datetime
 from errno import EACCES
 from pathlib import Path
 from textwrap import dedent
@@ -605,3 +606,52 @@ def test_the_value_of_an_error_is_named_once() -> None:
         parse_scenario(text)
     [problem] = caught.value.problems
     assert problem.detail == "the season must be a multiple of the step, 1m0s, got 1m30s"
+
+
+DEFAULT: Final = datetime(2026, 1, 1, tzinfo=UTC)
+INSTANTS: Final = "2026-03-01T06:00:00+01:00,40\n2026-03-01T06:01:00+01:00,50\n2026-03-01T06:02:00+01:00,60\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "load", "start"),
+    [
+        pytest.param(INSTANTS, "", datetime(2026, 3, 1, 5, tzinfo=UTC), id="instants"),
+        pytest.param(
+            "2026-07-01 06:00,40\n2026-07-01 06:01,50\n",
+            "timeZone: Europe/Berlin",
+            datetime(2026, 7, 1, 4, tzinfo=UTC),
+            id="dates of a time zone",
+        ),
+        pytest.param(
+            "1772344800,40\n1772344860,50\n", "", datetime(2026, 3, 1, 6, tzinfo=UTC), id="seconds since 1970"
+        ),
+        pytest.param(INSTANTS, "from: 1m", datetime(2026, 3, 1, 5, 1, tzinfo=UTC), id="cut by a time"),
+        pytest.param(
+            INSTANTS, "from: '2026-03-01T05:01:00Z'", datetime(2026, 3, 1, 5, 1, tzinfo=UTC), id="cut at an instant"
+        ),
+        pytest.param(INSTANTS, "at: 10m", datetime(2026, 3, 1, 4, 50, tzinfo=UTC), id="begins later"),
+        pytest.param(INSTANTS, "timeFactor: 2", DEFAULT, id="at another speed"),
+        pytest.param("0,40\n60,50\n", "", DEFAULT, id="seconds from any start"),
+        pytest.param("-30000-01-01,40\n", "", DEFAULT, id="no time"),
+        pytest.param("9000000000,40\n9000000060,50\n", "", DEFAULT, id="a year that no scenario has"),
+        pytest.param("", "", DEFAULT, id="empty"),
+    ],
+)
+def test_a_simulation_starts_when_its_load_was_recorded(tmp_path: Path, rows: str, load: str, start: datetime) -> None:
+    (tmp_path / "load.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "hpa.yaml").write_text(HPA, encoding="utf-8")
+    text = VALID.replace("type: Steady\n  rate: 40", f"type: Csv\n  path: load.csv\n  {load}")
+
+    assert parse_scenario(text, directory=tmp_path).start == start
+    set_by_hand = parse_scenario(f"{text}start: 2020-02-02T00:00:00Z\n", directory=tmp_path)
+    assert set_by_hand.start == datetime(2020, 2, 2, tzinfo=UTC)
+
+
+def test_of_several_loads_the_first_with_instants_says_when_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "any.csv").write_text("0,40\n60,50\n", encoding="utf-8")
+    (tmp_path / "load.csv").write_text(INSTANTS, encoding="utf-8")
+    (tmp_path / "hpa.yaml").write_text(HPA, encoding="utf-8")
+    loads = "".join(f"- {{type: Csv, path: {name}}}\n" for name in ("any.csv", "load.csv"))
+    text = VALID.replace("load:\n  type: Steady\n  rate: 40\n", f"load:\n{loads}")
+
+    assert parse_scenario(text, directory=tmp_path).start == datetime(2026, 3, 1, 5, tzinfo=UTC)

@@ -9,6 +9,9 @@ import pytest
 
 from ocf.objects import Manifest
 from ocf.simulation import InputError, load_series, parse_scenario, read_scenario, simulate
+from ocf.simulation.measures import with_measures
+from ocf.simulation.measures.verdicts import verdicts
+from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.recorded import recorded_scenario
 from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, usage, write
 
@@ -52,6 +55,29 @@ def test_pods_are_at_their_capacity_where_they_use_their_request_or_the_most(
     assert workload.capacity == capacity
     assert workload.requests == {"cpu": 500, "memory": 2**30 * 1000}
     assert workload.usage["cpu"].busy == capacity * 1000
+
+
+def test_a_load_of_cores_has_no_latency(tmp_path: Path) -> None:
+    cores = read_scenario(write(tmp_path))
+    states = [(at, [hpa(metrics=[METRICS[1]]), scale(2), queue("40", at)]) for at, _ in instants()]
+    (tmp_path / "queue").mkdir()
+    messages = read_scenario(write(tmp_path / "queue", lines(states)))
+    objectives = Objectives.model_validate({"overloadTime": 0.02, "latency": {"atMost": "1s"}})
+
+    names = {}
+    for scenario, folder in ((cores, tmp_path), (messages, tmp_path / "queue")):
+        asked = scenario.model_copy(update={"objectives": objectives})
+        found = with_measures(simulate(asked, load_series(asked, folder)), asked)
+        late = {name for name in found.measures if "late" in name}
+        names[scenario.workload.capacity] = late, [each.objective for each in verdicts(found, asked)]
+
+    assert names == {
+        0.808: (set(), ["overload time at most 2 %"]),
+        10: (
+            {"late_share", "latency_p50", "latency_p95", "latency_p99"},
+            ["overload time at most 2 %", "latency, 95th percentile, at most 1 s"],
+        ),
+    }
 
 
 def test_other_metrics_follow_the_load(tmp_path: Path) -> None:
