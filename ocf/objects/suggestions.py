@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 __all__ = ["nearest", "suggestions"]
+
+_CLOSE: Final = 0.7
+"""How alike names are, from 0 to 1. At 0.6, the default of difflib, `failures` was suggested for `value`."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -34,8 +38,10 @@ def suggestions(name: str, known: Iterable[str], *, most: int) -> list[str]:
     wanted = _plain(name)
     exact = [wanted] if wanted in spelled else []
     begun = [one for one in spelled if one.startswith(wanted)] if len(wanted) > len("ab") else []
-    close = get_close_matches(wanted, spelled, n=most)
-    return [one for each in dict.fromkeys([*exact, *close, *begun]) for one in spelled[each]][:most]
+    # Of short names with two letters swapped, a third of the letters differs.
+    swapped = [one for one in spelled if sorted(one) == sorted(wanted)] if wanted else []
+    close = get_close_matches(wanted, spelled, n=most, cutoff=_CLOSE)
+    return [one for each in dict.fromkeys([*exact, *swapped, *close, *begun]) for one in spelled[each]][:most]
 
 
 def _plain(name: str) -> str:
