@@ -97,8 +97,8 @@ def test_the_cause_comes_first_and_what_is_ready_is_one_line(tmp_path: Path) -> 
         "  resources)\n"
         "  Deployment api: ready for 12 minutes; 1 object\n"
         "  StatefulSet web: progressing; has 0 of 1 pods ready for 12 minutes\n"
-        "    Pod web-0: failing; cannot be scheduled for 12 minutes: pod has unbound\n"
-        "      immediate claims\n"
+        "    Pod web-0: failing; cannot be scheduled for 12 minutes: 0/1 nodes are\n"
+        "      available: pod has unbound immediate PersistentVolumeClaims. not found\n"
         "    PersistentVolumeClaim data-web-0: failing; is Pending for 12 minutes\n"
     )
 
