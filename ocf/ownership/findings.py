@@ -9,7 +9,7 @@ from typing import Final
 
 from ocf.errors import OcfError
 from ocf.objects import Manifest
-from ocf.objects.manifest import split_api_version
+from ocf.objects.manifest import PREFIX, split_api_version
 from ocf.objects.owner_references import controller_of
 from ocf.ownership import values
 from ocf.ownership.ranks import Finding, Rank
@@ -53,6 +53,9 @@ _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _REPLACING: Final = frozenset({("", "ReplicationController"), ("apps", "ReplicaSet"), ("batch", "Job")})
 _COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _GATEWAYS: Final = "gateway.networking.k8s.io"
+# The words of cluster-autoscaler and of Karpenter.
+_NOT_SCALED_UP: Final = re.compile(r"(?:pod didn't trigger scale-up[^:]*:|Failed to schedule pod,) *(.+)")
+_NODE_GROUP: Final = (f"autoscaling.{PREFIX}", "NodeGroup")
 _MOUNT_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
 
 
@@ -160,6 +163,8 @@ def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findin
         if values.text(scheduled, "reason") == "SchedulingGated":
             gates = ", ".join(values.text(one, "name") for one in values.members(pod, "spec", "schedulingGates"))
             message = f"the scheduling gates {gates} have not been removed"
+        elif why := _no_node_added(pod, message, index):
+            message = f"{message.partition(' preemption:')[0].rstrip('. ')}; no node is added: {why}"
         what = "is not scheduled" if "Gated" in values.text(scheduled, "reason") else "cannot be scheduled"
         # Its claims say why they are not bound, if that is known.
         other = Rank.FAILED if "unbound immediate" in message else Rank.NOT_STARTED
@@ -173,6 +178,23 @@ def _pod(pod: Manifest, report: Report, index: SnapshotIndex) -> Iterator[Findin
         yield _of_problem(pod, problem, index, since)
     else:
         yield Finding(Rank.COUNTED, f"is {values.text(pod, 'status', 'phase') or 'Pending'}", _phase(pod), since)
+
+
+def _no_node_added(pod: Manifest, message: str, index: SnapshotIndex) -> str:
+    """Return why no node is added for a pod, by the event or the status of an autoscaler of nodes; empty if unknown."""
+    for event in index.events(pod):
+        if found := _NOT_SCALED_UP.match(event.message):
+            return found[1]
+    if "Insufficient" not in message:
+        return ""
+    for group in index.of_kind(*_NODE_GROUP):
+        name = f"NodeGroup {values.text(group, 'metadata', 'name')}"
+        error, at_most = (values.condition(group, each) or {} for each in ("Error", "AtMaxCapacity"))
+        if error.get("status") == "True":
+            return f"{name}: {values.one_line(values.text(error, 'message'))}"
+        if at_most.get("status") == "True":
+            return f"{name} has its most nodes, {values.count(group, 'spec', 'maxNodes')}"
+    return ""
 
 
 def _mount_event(pod: Manifest, index: SnapshotIndex) -> EventFacts | None:

@@ -15,6 +15,7 @@ from tests.ownership.situations import (
     NOT_READY,
     OF_DEPLOYMENT,
     SHOP,
+    STATEFUL,
     Situation,
     reporting,
     with_event,
@@ -26,6 +27,7 @@ from tests.ownership.world import (
     cluster_scoped,
     condition,
     container,
+    event,
     obj,
     pod,
     waiting,
@@ -57,6 +59,21 @@ def failed_migration(reason: str, message: str) -> Manifest:
     return {**MIGRATION, "status": {"failed": 5, "conditions": [condition("Failed", "True", reason, message)]}}
 
 
+def node_group(*conditions: Manifest) -> Manifest:
+    metadata = {"namespace": "ops"}
+    status = {"conditions": list(conditions)}
+    return obj(
+        "autoscaling.ocf.dev/v1alpha1", "NodeGroup", "general", metadata=metadata, spec={"maxNodes": 9}, status=status
+    )
+
+
+NO_ROOM: Final = unscheduled(
+    STATEFUL, "0/9 nodes are available: 9 Insufficient cpu. preemption: 0/9 nodes are available: 9 No victims found."
+)
+NOT_SCALED_UP: Final = (
+    "pod didn't trigger scale-up: 12 node(s) didn't match Pod's node affinity/selector, 3 max node group size reached"
+)
+NO_TYPE: Final = 'Failed to schedule pod, all available instance types exceed limits for nodepool: "default"'
 NODES: Final = [
     Situation(
         "the volume of a pod is on a node where the pod may not run",
@@ -79,6 +96,50 @@ NODES: Final = [
             ),
         ],
         f"{GITHUB}/Appdynamics/appdynamics-operator/issues/41",
+    ),
+    Situation(
+        "the groups of nodes are as large as they may be",
+        (
+            "The pod web-x cannot be scheduled for 12 minutes: 0/9 nodes are available: 9 Insufficient cpu; no node",
+            "is added: 12 node(s) didn't match Pod's node affinity/selector, 3 max node group size reached",
+            *NOT_READY,
+        ),
+        [SHOP, STATEFUL, NO_ROOM, event(NO_ROOM, "NotTriggerScaleUp", NOT_SCALED_UP, kind="Normal")],
+        f"{GITHUB}/kubernetes/autoscaler/issues/5692",
+    ),
+    Situation(
+        "a pool of nodes has a limit",
+        (
+            "The pod web-x cannot be scheduled",
+            "Insufficient cpu; no node is added: all available instance types exceed limits for nodepool",
+            *NOT_READY,
+        ),
+        [SHOP, STATEFUL, NO_ROOM, event(NO_ROOM, "FailedScheduling", NO_TYPE)],
+        f"{GITHUB}/aws/karpenter-provider-aws/issues/4698",
+    ),
+    Situation(
+        "a NodeGroup is as large as it may be",
+        ("The pod web-x cannot be scheduled", "no node is added: NodeGroup general has its most nodes, 9", *NOT_READY),
+        [SHOP, STATEFUL, NO_ROOM, node_group(condition("AtMaxCapacity", "True", "AtMaximumCapacity"))],
+        f"{GITHUB}/kubernetes/autoscaler/issues/1607",
+    ),
+    Situation(
+        "the provider of a NodeGroup has no quota left",
+        (
+            "The pod web-x cannot be scheduled",
+            "NodeGroup general: large: the quota of 9 is used up",
+            *NOT_READY,
+        ),
+        [
+            SHOP,
+            STATEFUL,
+            NO_ROOM,
+            node_group(
+                condition("Error", "True", "NodeProvisioningFailed", "large: the quota of 9 is used up"),
+                condition("AtMaxCapacity", "False", "BelowMaximumCapacity"),
+            ),
+        ],
+        f"{GITHUB}/kubernetes/autoscaler/issues/3268",
     ),
     Situation(
         "the network of a pod cannot be made",

@@ -22,6 +22,7 @@ NOW: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 GROUP: Final = "example.com"
 KINDS: Final = (
     CustomKind(GROUP, "v1", "Shop"),
+    CustomKind("autoscaling.ocf.dev", "v1alpha1", "NodeGroup"),
     CustomKind(GROUP, "v1", "Database"),
     CustomKind(GROUP, "v1", "Fleet", namespaced=False),
     CustomKind("gateway.networking.k8s.io", "v1", "Gateway"),

@@ -51,6 +51,7 @@ _CLUSTER_KINDS: Final = frozenset(
         "storageclasses.storage.k8s.io",
     }
 )
+_NODE_GROUPS: Final = f"nodegroups.autoscaling.{PREFIX}"
 _PARTIAL: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _AT_ONCE: Final = 12
 _UNAUTHORIZED: Final = 401
@@ -117,6 +118,7 @@ async def read_owners(
     keys = {ObjectKey.of(one) for one in reader.objects}
     reader.objects += [one for one in owners if ObjectKey.of(one) not in keys]
     await reader.read_elsewhere(owners, served)
+    await reader.read_node_groups(served)
     await asyncio.gather(*(reader.read_composite(one, served) for one in owners))
     with_status = {(each.group, each.kind) for each in served if each.has_status}
     return OwnerReading(
@@ -168,6 +170,13 @@ class _Reader:
             query = (("labelSelector", mark),)
             reads += [self._read_made(each, query, uids) for each in kinds if each.namespaced]
         await asyncio.gather(*reads)
+
+    async def read_node_groups(self, served: Sequence[ServedKind]) -> None:
+        """Read the groups of nodes if a pod has no node; they are in a namespace of their own."""
+        if any(one["kind"] == "Pod" and not values.text(one, "spec", "nodeName") for one in self.objects):
+            for kind in served:
+                if kind.resource == _NODE_GROUPS:
+                    self.objects += [_typed(one, kind) for one in await self._items(kind, "") or ()]
 
     async def read_composite(self, owner: Manifest, served: Sequence[ServedKind]) -> None:
         """Read the composite resource that a claim of Crossplane names, and the cluster-scoped ones that this names."""
