@@ -31,7 +31,7 @@ from ocf.testing.metrics_stub import MetricsStub
 __all__ = ["small_suite", "suite", "syncs_of"]
 
 _SIZES: Final = (200, 2_000)
-_PERIOD: Final = timedelta(seconds=15)
+_PERIOD: Final = timedelta(seconds=10)
 _WARM: Final = 2  # syncs of each autoscaler before the measurement
 _MEASURED: Final = 2  # sync periods
 _POLL: Final = 3.0  # seconds between two looks at whether it is warm
@@ -137,7 +137,7 @@ class _Environment:
             return await self._cost(usage)
 
     async def _cost(self, usage: _ReadUsage) -> _Cost:
-        """Compare the counters before and after some periods, in which nothing is scraped: it costs as much as some syncs."""
+        """Compare the counters before and after some periods without scrapes: one costs as much as some syncs."""
         async with waiting_for(lambda: f"{_WARM} syncs of {self._size} autoscalers"):
             while (before := await usage()).syncs < _WARM * self._size:  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(_POLL)
