@@ -137,7 +137,7 @@ class TestValid:
             [
                 "a.yaml:9: load.steps[1].at: required value",
                 'a.yaml:9: load.steps[1].att: unknown field, did you mean "at"?',
-                'a.yaml:10: load.rate: unknown field',
+                "a.yaml:10: load.rate: unknown field",
             ],
             id="misspelled field in a list",
         ),
