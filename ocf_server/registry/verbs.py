@@ -62,13 +62,15 @@ _DUPLICATE_OWNERS: Final = (
 )
 
 
-def _body(manifest: Manifest, resource: ApiResource, options: WriteOptions) -> Manifest:
+def _body(manifest: Manifest, resource: ApiResource, options: WriteOptions, live: Manifest | None = None) -> Manifest:
+    """Return the object of a request; parts that are those of the live object are not decoded again."""
+
     def unreadable(problem: str) -> ApiError:
         kind = resource.kind
         return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {problem}')
 
     try:
-        new = decode(manifest, resource)
+        new = decode(manifest, resource, live=live)
     except DecodeError as error:
         raise unreadable(str(error)) from error
     require_known(manifest, resource, options, rejected=unreadable)
@@ -208,7 +210,7 @@ def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
         # A request is decoded before the object is looked for.
         _body(manifest, resource, options)
         raise not_found(resource.group_resource, key.name)
-    new = _body(manifest, resource, options)
+    new = _body(manifest, resource, options, live)
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
         problem = f"UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
