@@ -18,7 +18,7 @@ from typing import Final
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).resolve().parents[1]
 # Its files import each other; tests/docs/test_tutorial.py runs them.
 TUTORIAL: Final = ROOT / "docs" / "start" / "tutorial.md"
 PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
