@@ -8,7 +8,7 @@ values after all that happens at its instant: `replicas` those that the sync wro
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -185,6 +185,7 @@ class SimulationResult:
     Args:
         name: Name of the scenario.
         start: The instant at which it starts.
+        is_dated: Whether that is a date that means something: the scenario sets it, or its load was recorded then.
         duration: Seconds that were simulated; the last row ends there.
         columns: The time series.
         actions: The scaling actions of the HPA and the activator in order.
@@ -214,6 +215,11 @@ class SimulationResult:
     measures: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     neighbors: "tuple[SimulationResult, ...]" = ()
+    is_dated: bool = False
+
+    def instant(self, time: float) -> datetime:
+        """Return the instant in UTC of a time in seconds since the start."""
+        return self.start.astimezone(UTC) + timedelta(seconds=time)
 
     @property
     def all_actions(self) -> tuple[ScalingAction, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from ocf.cli.output_files import write_file, written_file
 from ocf.errors import ConfigError
 from ocf.simulation.report import Reported, to_html
-from ocf.simulation.report.rows import columns_of, csv_lines, run_values, table_names
+from ocf.simulation.report.rows import columns_of, csv_lines, has_dates, instants, run_values, table_names
 
 __all__ = ["parquet_library", "write_csv", "write_parquet", "write_report"]
 
@@ -35,11 +35,14 @@ def parquet_library() -> tuple[Any, Any]:
 
 
 def write_parquet(path: Path, runs: Sequence[Reported]) -> None:
-    """Write the time series as Parquet; with several runs, the first column names the run."""
+    """Write the time series as Parquet, with the columns of the CSV."""
     pa, parquet = parquet_library()
     data: dict[str, Any] = {}
     if len(runs) > 1:
         data["run"] = [run.name for run in runs for _ in run.result.columns.time]
+    if has_dates(runs):
+        at = [instant for run in runs for instant in instants(run.result)]
+        data["at"] = pa.array(at, type=pa.timestamp("us", tz="UTC"))
     for name in table_names(run.result for run in runs):
         found = (columns_of(run.result).get(name) for run in runs)
         kind = pa.int64() if any(each is not None and each.typecode == "q" for each in found) else pa.float64()

@@ -16,6 +16,7 @@ from ocf.simulation.measures.elasticity import elastic_speedup
 from ocf.simulation.measures.formatting import number_text, value_text
 from ocf.simulation.report import Reported
 from ocf.simulation.report.text import summary_lines
+from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario.autoscaler_file import conversion_note
 
 __all__ = ["print_comparison", "print_json", "print_notes", "print_summary"]
@@ -78,6 +79,7 @@ def _run(run: Reported) -> dict[str, Any]:
         **compared,
         "name": run.name,
         "start": result.start.isoformat(),
+        "dated": result.is_dated,
         "duration": result.duration,
         "syncs": result.syncs,
         "measures": dict(result.measures),
@@ -85,6 +87,7 @@ def _run(run: Reported) -> dict[str, Any]:
         "actions": [
             {
                 "time": each.time,
+                "at": _at(result, each.time),
                 "source": each.actor,
                 "before": each.before,
                 "after": each.after,
@@ -96,5 +99,9 @@ def _run(run: Reported) -> dict[str, Any]:
         ],
         "nodeGroups": [asdict(each) for each in group_totals(result)],
         "warnings": list(result.warnings),
-        "conditions": [each._asdict() for each in result.condition_changes],
+        "conditions": [{"at": _at(result, each.time), **each._asdict()} for each in result.condition_changes],
     }
+
+
+def _at(result: SimulationResult, time: float) -> str | None:
+    return result.instant(time).isoformat() if result.is_dated else None

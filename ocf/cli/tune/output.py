@@ -46,6 +46,7 @@ def print_json(tuned: Tuned) -> None:
                 "evaluated": tuned.evaluated,
                 "invalid": tuned.invalid,
                 "searched": tuned.searched,
+                "heldOutFrom": [None if each is None else each.isoformat() for each in tuned.held_out_from],
                 "feasible": tuned.is_feasible,
                 "keepCurrent": tuned.is_current,
                 "worseWhenHeldOut": tuned.is_worse_when_held_out,

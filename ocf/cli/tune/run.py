@@ -21,6 +21,7 @@ from ocf.objects import dump_document
 from ocf.objects.documents import load_documents
 from ocf.simulation import load_series, read_scenario
 from ocf.simulation.measures import parse_expression
+from ocf.simulation.measures.measuring import has_latencies
 from ocf.simulation.recording.format import is_recording
 from ocf.simulation.tuning import LoadTrace, Method, Problem, Target, parse_objectives, parse_setting, tune
 from ocf.simulation.tuning.across import Across
@@ -80,7 +81,11 @@ def run(request: TuneRequest) -> bool:
     method = _method(request)
     settings, objectives, require, across = _search(request)
     problem = Problem(traces=tuple(_traces(request)), settings=settings)
-    bounds = (text for each in problem.traces for text in scenario_requirements(each.scenario.objectives))
+    bounds = (
+        text
+        for trace in problem.traces
+        for text in scenario_requirements(trace.scenario.objectives, has_latencies=has_latencies(trace.scenario))
+    )
     target = Target(
         objectives=parse_objectives(objectives),
         requirements=tuple(map(parse_expression, dict.fromkeys((*require, *bounds)))),

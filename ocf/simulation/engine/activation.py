@@ -1,7 +1,7 @@
 """The activator of a simulation: it looks at the triggers, and scales the workload from and to its idle replicas."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from ocf.objects.durations import format_duration
@@ -130,14 +130,17 @@ class Activation:
         return f"no trigger was active for {format_duration(self._settings.cooldown_period)}"
 
 
-def zero_warnings(columns: Columns, duration: float, activation: Activation | None) -> Iterator[str]:
+def zero_warnings(
+    columns: Columns, duration: float, activation: Activation | None, *, start: datetime | None = None
+) -> Iterator[str]:
     """Yield a warning if the workload is scaled down while it serves load, and if it has no replicas at the end.
 
     Args:
         duration: Length of the run in seconds.
+        start: The date of the start; None for a run whose times are those since the start.
     """
     if activation is not None and activation.interrupted:
-        yield _interruption(activation)
+        yield _interruption(activation, start)
     since = None
     rows = zip(columns.time, columns.replicas, columns.load, columns.queue, strict=True)
     for time, replicas, load, queue in reversed(list(rows)):
@@ -147,7 +150,7 @@ def zero_warnings(columns: Columns, duration: float, activation: Activation | No
             since = time
     if since is None or (activation is not None and duration - since <= activation.latest):
         return
-    begin = format_duration(timedelta(seconds=round(since)))
+    begin = _when(since, start)
     if activation is None:
         yield (
             f"from {begin} to the end, load arrives while the workload has no replicas, and nothing scales it up: the"
@@ -167,10 +170,15 @@ def zero_warnings(columns: Columns, duration: float, activation: Activation | No
     )
 
 
-def _interruption(activation: Activation) -> str:
+def _when(time: float, start: datetime | None) -> str:
+    passed = timedelta(seconds=round(time))
+    return format_duration(passed) if start is None else f"{start.astimezone(UTC) + passed:%Y-%m-%d %H:%M:%S}"
+
+
+def _interruption(activation: Activation, start: datetime | None) -> str:
     at, replicas = activation.interrupted[0]
     times = len(activation.interrupted)
-    begin = format_duration(timedelta(seconds=round(at / SECOND)))
+    begin = _when(at / SECOND, start)
     often = "" if times == 1 else f", and {times} times in all"
     hint = (
         "the source queue counts only what waits: if the scaler also counts what is in work, set the source backlog"

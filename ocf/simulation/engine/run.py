@@ -390,6 +390,7 @@ class Run:
         return SimulationResult(
             name=scenario.name,
             start=scenario.start,
+            is_dated=scenario.is_dated,
             duration=self.length / SECOND,
             columns=self._columns,
             actions=tuple(controller.actions),
@@ -401,7 +402,12 @@ class Run:
             bounds=(autoscaler.minimum, autoscaler.maximum),
             warnings=(
                 *doubts(scenario, autoscaler),
-                *zero_warnings(self._columns, self.length / SECOND, self._activation),
+                *zero_warnings(
+                    self._columns,
+                    self.length / SECOND,
+                    self._activation,
+                    start=scenario.start if scenario.is_dated else None,
+                ),
             ),
         )
 

@@ -19,7 +19,7 @@ from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
 
-__all__ = ["check_name", "has_latencies", "measure", "run_latencies", "with_measures"]
+__all__ = ["check_name", "has_latencies", "measure", "names_with_meaning", "run_latencies", "with_measures"]
 
 _DIGITS: Final = 9
 _PERCENTILES: Final = {"latency_p50": 50.0, "latency_p95": 95.0, "latency_p99": 99.0}
@@ -81,11 +81,17 @@ def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationRes
         result: The run.
         scenario: The scenario that was run. Without requests, as in the recording of a resource, it has no latencies.
     """
-    names = [name for name, each in MEASURES.items() if has_latencies(scenario) or each.group is not Group.LATENCY]
-    found = measure(result, workload=scenario.workload, objectives=scenario.objectives, names=names)
+    found = measure(
+        result, workload=scenario.workload, objectives=scenario.objectives, names=names_with_meaning(scenario)
+    )
     # Without measures of its own: it is a scenario of one workload.
     others = zip(result.neighbors, scenario.services()[1:], strict=True) if result.neighbors else ()
     return replace(result, measures=found, neighbors=tuple(with_measures(*each) for each in others))
+
+
+def names_with_meaning(scenario: Scenario) -> tuple[str, ...]:
+    """Return the names of the measures that mean something: without requests, latencies do not."""
+    return tuple(name for name, each in MEASURES.items() if each.group is not Group.LATENCY or has_latencies(scenario))
 
 
 def has_latencies(scenario: Scenario) -> bool:

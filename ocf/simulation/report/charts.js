@@ -3,7 +3,9 @@
 // `page` is a document or an element, and `visible` the range that is shown at first, in seconds. Returns an object with
 // the range that is visible, and with a function that removes what listens to the window.
 function drawReport(page, data, visible = [0, data.end]) {
-  const HEIGHT = 190, LEFT = 46, RIGHT = 10, TOP = 8, BOTTOM = 24, BAND = 36, LABEL = 14, MOST_ACTIONS = 100;
+  const LEFT = 46, RIGHT = 10, TOP = 8, AXIS = 24, BAND = 36, LABEL = 14, MOST_ACTIONS = 100;
+  // With dates that mean something, a second line below the axis has those of the range.
+  const BOTTOM = AXIS + (data.dated ? 14 : 0), HEIGHT = 166 + BOTTOM;
   const SECOND = 1, MINUTE = 60, HOUR = 3600, DAY = 86400;
   const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
     DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY, 100 * DAY, 365 * DAY];
@@ -34,7 +36,9 @@ function drawReport(page, data, visible = [0, data.end]) {
     const hour = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`;
     return step < MINUTE ? `${hour}:${two(at.getUTCSeconds())}` : hour;
   };
-  const moment = (time) => `${clock(time, DAY)} ${clock(time, SECOND)}`;
+  const year = (time) => new Date((data.start + time) * 1000).getUTCFullYear();
+  const date = (time) => `${data.dated ? `${year(time)}-` : ""}${clock(time, DAY)}`;
+  const moment = (time) => `${date(time)} ${clock(time, SECOND)}`;
   const number = (value) => {
     if (value === null || value === undefined) return "–";
     if (Math.abs(value) >= 1e6) return `${+(value / 1e6).toPrecision(4)} M`;
@@ -113,9 +117,12 @@ function drawReport(page, data, visible = [0, data.end]) {
         node("line", {class: "grid", x1: x, x2: x, y1: TOP, y2: this.height - BOTTOM}, this.svg);
         const midnight = (data.start + time) % DAY === 0;
         const anchor = x > this.width - 24 ? "end" : "middle";
-        const text = node("text", {x, y: this.height - 8, "text-anchor": anchor}, this.svg);
+        const text = node("text", {x, y: this.height - BOTTOM + 16, "text-anchor": anchor}, this.svg);
         text.textContent = clock(time, midnight ? DAY : step);
       }
+      if (!data.dated) return;
+      const dates = [...new Set(range.map(date))].join(" to ");
+      node("text", {class: "dates", x: LEFT, y: this.height - BOTTOM + 30}, this.svg).textContent = `${dates} UTC`;
     }
 
     // The rows of a series that are visible.

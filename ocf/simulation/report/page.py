@@ -116,7 +116,7 @@ def report_part(name: str) -> str:
 
 
 def _subtitle(result: SimulationResult) -> str:
-    start = f"{result.start:%Y-%m-%d %H:%M:%S}"
+    start = f"{result.instant(0):%Y-%m-%d %H:%M:%S}"
     return f"Simulation of {duration_text(result.duration)} from {start} UTC, {result.syncs} syncs"
 
 
@@ -234,6 +234,7 @@ def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence
     data = {
         "start": runs[0].result.start.timestamp(),
         "end": max(each.result.duration for each in runs),
+        "dated": runs[0].result.is_dated,
         "runs": [
             {
                 "times": [whole(round(time, 3)) for time in sample.times],

@@ -2,13 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Final
 
 from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 
-__all__ = ["COLUMN_NAMES", "NODE_COLUMN_NAMES", "columns_of", "csv_lines", "run_values", "table_names", "text_rows"]
+__all__ = [
+    "COLUMN_NAMES",
+    "NODE_COLUMN_NAMES",
+    "columns_of",
+    "csv_lines",
+    "has_dates",
+    "instants",
+    "run_values",
+    "table_names",
+    "text_rows",
+]
 
 _NAMES: Final = tuple(each.name for each in fields(Columns))
 _FIRST_OF_NODES: Final = _NAMES.index("pending")
@@ -35,14 +46,29 @@ def table_names(runs: Iterable[SimulationResult]) -> tuple[str, ...]:
 
 
 def csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
-    """Yield the lines of runs as CSV, the first with the names; with several runs, the first column names the run."""
-    several = len(runs) > 1
+    """Yield the lines of runs as CSV, the first with the names.
+
+    With several runs, the first column names the run. If the dates of a run mean something, the column `at` has them.
+    """
+    several, dated = len(runs) > 1, has_dates(runs)
     names = table_names(run.result for run in runs)
-    yield ",".join((*(["run"] if several else []), *map(_quoted, names))) + "\n"
+    head = (*(["run"] if several else []), *(["at"] if dated else []), *map(_quoted, names))
+    yield ",".join(head) + "\n"
     for run in runs:
         first = f"{_quoted(run.name)}," if several else ""
-        for row in text_rows(run.result, names):
-            yield f"{first}{','.join(row)}\n"
+        for at, row in zip(instants(run.result), text_rows(run.result, names), strict=True):
+            date = f"{'' if at is None else at.isoformat()}," if dated else ""
+            yield f"{first}{date}{','.join(row)}\n"
+
+
+def has_dates(runs: Iterable[Reported]) -> bool:
+    """Return whether the tables of runs have the column `at`."""
+    return any(run.result.is_dated for run in runs)
+
+
+def instants(result: SimulationResult) -> Iterator[datetime | None]:
+    """Yield the instant of each row in UTC; None if its date means nothing."""
+    return (result.instant(time) if result.is_dated else None for time in result.columns.time)
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,6 @@ They have any width: what depends on it is given in percent, or is stretched wit
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -39,8 +38,10 @@ def static_chart(chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampl
 
 def _time_axis(run: Reported, end: float) -> Iterator[str]:
     form, times = ("%m-%d %H:%M", 3) if end > _DAY else ("%H:%M", 4)
+    if run.result.is_dated:
+        form, times = "%Y-%m-%d %H:%M", 2
     for tick in range(times + 1):
-        x, time = 100 * tick / times, run.result.start + timedelta(seconds=end * tick / times)
+        x, time = 100 * tick / times, run.result.instant(end * tick / times)
         yield line((f"{x:g}%", f"{x:g}%"), (_TOP, HEIGHT - _BOTTOM), "grid")
         anchor = "start" if tick == 0 else "end" if tick == times else "middle"
         yield text(f"{x:g}%", HEIGHT - 6, f"{time:{form}}", anchor=anchor)

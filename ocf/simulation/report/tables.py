@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from html import escape
 from typing import Final
 
@@ -79,8 +78,8 @@ def _span(series: Series, sample: Sampled, begin: float, until: float) -> str:
 
 
 def moment(result: SimulationResult, time: float) -> str:
-    """Return an instant of a run in UTC."""
-    return f"{result.start + timedelta(seconds=time):%m-%d %H:%M:%S}"
+    """Return an instant of a run in UTC; with its year if the dates mean something."""
+    return f"{result.instant(time):{'%Y-' if result.is_dated else ''}%m-%d %H:%M:%S}"
 
 
 def totals_rows(run: Reported) -> Iterator[tuple[str, ...]]:

@@ -47,7 +47,8 @@ _MARGIN: Final = 8
 def summary_lines(run: Reported) -> Iterator[str]:
     """Yield the summary of a run: title, chart, measures, objectives, and the first scaling actions."""
     result = run.result
-    yield f"{run.name}: {duration_text(result.duration)} from {result.start:%Y-%m-%d %H:%M:%S}, {result.syncs} syncs"
+    start = f"{result.instant(0):%Y-%m-%d %H:%M:%S}"
+    yield f"{run.name}: {duration_text(result.duration)} from {start}, {result.syncs} syncs"
     yield from (f"  warning: {each}" for each in result.warnings)
     yield ""
     yield from chart_lines(result)
@@ -87,7 +88,10 @@ def chart_lines(result: SimulationResult) -> Iterator[str]:
         )
         yield f"{label:>{_MARGIN - 1}} │{cells}".rstrip()
     yield f"{0:>{_MARGIN - 1}} └{'─' * _WIDTH}"
-    yield f"{'':{_MARGIN}}{'0':<{_WIDTH // 2}}{duration_text(result.duration):>{_WIDTH - _WIDTH // 2 + 1}}"
+    begin, end = "0", duration_text(result.duration)
+    if result.is_dated:
+        begin, end = (f"{result.instant(time):%Y-%m-%d %H:%M}" for time in (0, result.duration))
+    yield f"{'':{_MARGIN}}{begin:<{_WIDTH // 2}}{end:>{_WIDTH - _WIDTH // 2 + 1}}"
 
 
 def _cell(ready: float, demand: float) -> str:

@@ -20,7 +20,7 @@ __all__ = ["ReplayComparison", "Resize", "compare_replay"]
 
 # Times of the API have whole seconds.
 _SECOND: Final = timedelta(seconds=1)
-_CLOCK: Final = "%H:%M:%S"
+_CLOCK: Final = "%Y-%m-%d %H:%M:%S"
 # The first sync of a controller comes within a period, its status is read within another one, and so is a metric.
 _APART: Final = 3
 
@@ -37,7 +37,7 @@ class Resize(NamedTuple):
 
         Example:
             >>> print(Resize(parse_time("2026-01-31T12:00:15Z"), 2, 4))
-            2 to 4 at 12:00:15
+            2 to 4 at 2026-01-31 12:00:15
         """
         return f"{self.before} to {self.after} at {self.at:{_CLOCK}}"
 

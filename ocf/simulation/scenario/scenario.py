@@ -120,6 +120,11 @@ class Scenario(Model):
     start: Instant = datetime(2026, 1, 1, tzinfo=UTC)
     seed: int = 0
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether the start is a date that means something: it is set, or the load was recorded then."""
+        return "start" in self.model_fields_set
+
     def services(self) -> "tuple[Scenario, ...]":
         """Return a scenario for each workload: this one, and one for each neighbor with the rest of this one."""
         # Each has random numbers of its own, which do not depend on its place.

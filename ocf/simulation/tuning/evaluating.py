@@ -16,12 +16,23 @@ from ocf.errors import ConfigError
 from ocf.simulation.engine import Shared, simulate
 from ocf.simulation.measures import measure
 from ocf.simulation.measures.catalog import MEASURES, Group, MeasureUnit
+from ocf.simulation.measures.measuring import has_latencies, names_with_meaning
 from ocf.simulation.result import Columns, GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.checks import has_prices
 from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, LoadTrace, Problem
 
-__all__ = ["Evaluation", "Prepared", "Task", "evaluate", "evaluate_pickled", "part_of", "scaled_totals"]
+__all__ = [
+    "Evaluation",
+    "Prepared",
+    "Task",
+    "check_measures",
+    "evaluate",
+    "evaluate_pickled",
+    "part_of",
+    "scaled_totals",
+    "search_end",
+]
 
 Measures = Mapping[str, float]
 _PARTS: Final = ("searched", "held_out", "problems", "warnings")
@@ -187,7 +198,7 @@ def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation
         except InvalidCandidate as error:
             return Evaluation(problems=error.problems)
         end = trace.duration
-        cut = _cut(trace, task.searched)
+        cut = search_end(trace, task.searched)
         until = timedelta(seconds=end if task.held_out else cut)
         shorter = scenario.model_copy(update={"duration": until})
         run = simulate(shorter, trace.load, neighbors=trace.neighbors, shared=shared)
@@ -198,8 +209,8 @@ def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation
     return Evaluation(searched=tuple(searched), held_out=tuple(held_out), warnings=tuple(warnings))
 
 
-def _cut(trace: LoadTrace, share: float) -> float:
-    """Return the end of the part that the search sees, in whole seconds if that is possible."""
+def search_end(trace: LoadTrace, share: float) -> float:
+    """Return the end of the part that the search sees, in seconds; in whole ones if that is possible."""
     end = trace.duration
     return end if share >= 1 else float(round(end * share)) or end * share
 
@@ -209,7 +220,8 @@ def _measures(
 ) -> Measures:
     begin, end = part
     seen = run if part == (0.0, run.duration) else part_of(run, begin, end)
-    found = measure(seen, workload=scenario.workload, objectives=scenario.objectives, names=task.names)
+    names = names_with_meaning(scenario) if task.names is None else task.names
+    found = measure(seen, workload=scenario.workload, objectives=scenario.objectives, names=names)
     return scaled_totals(found, whole / (end - begin))
 
 
@@ -222,6 +234,9 @@ def check_measures(problem: Problem, names: tuple[str, ...]) -> None:
         of_nodes = [each for each in names if MEASURES[each].group is Group.NODES]
         if of_nodes and not trace.scenario.node_groups:
             raise ConfigError(f"{trace.name}: {of_nodes[0]}: the scenario has no node groups")
+        late = [each for each in names if MEASURES[each].group is Group.LATENCY]
+        if late and not has_latencies(trace.scenario):
+            raise ConfigError(f"{trace.name}: {late[0]}: its load is one of cores or bytes, which have no latency")
         if "late_share" in names and objectives.latency is None:
             raise ConfigError(
                 f"{trace.name}: late_share: there is no objective for the latency: add `latency: {{atMost: 1s}}` to"

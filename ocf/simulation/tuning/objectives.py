@@ -73,11 +73,12 @@ def _is_minimized(name: str, direction: str) -> bool:
     return bool(is_minimized)
 
 
-def scenario_requirements(objectives: Objectives) -> tuple[str, ...]:
+def scenario_requirements(objectives: Objectives, *, has_latencies: bool = True) -> tuple[str, ...]:
     """Return the bounds that a scenario sets as conditions over measures.
 
     Args:
         objectives: The objectives of the scenario.
+        has_latencies: Whether its load units may be requests; otherwise a bound of the latency means nothing.
 
     Example:
         >>> scenario_requirements(Objectives.model_validate({"overloadTime": 0.02, "latency": {"atMost": "2s"}}))
@@ -88,7 +89,7 @@ def scenario_requirements(objectives: Objectives) -> tuple[str, ...]:
         for name in ("overload_time", "pod_hours", "cost")
         if getattr(objectives, name) is not None
     ]
-    if objectives.latency is not None:
+    if objectives.latency is not None and has_latencies:
         # At most 5 % are later than the bound exactly if the 95th percentile is at most the bound.
         bounds.append(("late_share", round(1 - objectives.latency.percentile / 100, 9)))
     return tuple(f"{name} <= {bound:.12g}" for name, bound in bounds)

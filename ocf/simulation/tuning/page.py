@@ -61,7 +61,7 @@ def _table(table: Table) -> str:
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
     note = f"<p class='at'>{escape(table.note)}</p>" if table.note else ""
     return (
-        f"<section>\n<h2>{escape(table.title.capitalize())}</h2>\n{note}"
+        f"<section>\n<h2>{escape(table.title[:1].upper() + table.title[1:])}</h2>\n{note}"
         f'<div class="scroll"><table class="wide"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
         "</section>"
     )

@@ -225,7 +225,8 @@ def _changed_hpa(hpa: Manifest, chosen: Sequence[tuple[TunedSetting, Any]]) -> M
 
 def _changed_scenario(scenario: Scenario, chosen: Sequence[tuple[TunedSetting, Any]]) -> Scenario:
     # The load does not change, and may be long.
-    document = scenario.model_dump(by_alias=True, mode="json", exclude={"load"})
+    unset = set() if scenario.is_dated else {"start"}
+    document = scenario.model_dump(by_alias=True, mode="json", exclude={"load", *unset})
     document["load"] = []
     for each, value in chosen:
         document = with_value(document, each.steps, value)

@@ -169,7 +169,7 @@ def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
         rows.append((requirement.text, *(VIOLATED if requirement.text in each else "met" for each in unmet)))
     share = f"{tuned.searched * 100:.3g} %"
     if held_out:
-        title = f"held out: the last {(1 - tuned.searched) * 100:.3g} % of the time"
+        title = f"held out: the last {(1 - tuned.searched) * 100:.3g} % of the time{_since(tuned)}"
     else:
         title = f"searched: the first {share} of the time" if tuned.searched < 1 else "searched: all of the time"
     scaled = "Totals are scaled to the length of the whole time." if tuned.searched < 1 else ""
@@ -179,6 +179,16 @@ def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
         rows=tuple(rows),
         note=" ".join(filter(None, (scaled, _across(tuned, "measure")))),
     )
+
+
+def _since(tuned: Tuned) -> str:
+    """Return when the time that is held out begins; empty without dates."""
+    begins = [
+        f"{at:%Y-%m-%d %H:%M}{f' of {name}' if len(tuned.traces) > 1 else ''}"
+        for name, at in zip(tuned.traces, tuned.held_out_from, strict=False)
+        if at is not None
+    ]
+    return f", from {', '.join(begins)} UTC" if begins else ""
 
 
 def _across(tuned: Tuned, value: str) -> str:

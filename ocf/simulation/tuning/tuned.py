@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from ocf.objects import Manifest
@@ -101,6 +102,7 @@ class Tuned:
         runner_up: The next best candidate; None if there is none.
         effects: Changes of single settings of the winner; the setting that matters most comes first.
         hpa: The HPA of the winner.
+        held_out_from: For each trace, the instant at which the time begins that was not searched; None without a date.
     """
 
     traces: tuple[str, ...]
@@ -117,6 +119,7 @@ class Tuned:
     runner_up: Finalist | None
     effects: tuple[SettingEffect, ...]
     hpa: Manifest
+    held_out_from: tuple[datetime | None, ...] = ()
 
     @property
     def is_feasible(self) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -12,11 +13,11 @@ from ocf.errors import ConfigError
 from ocf.simulation.measures.expressions import Expression
 from ocf.simulation.tuning.across import Across, combined
 from ocf.simulation.tuning.effects import effects_of, neighbours
-from ocf.simulation.tuning.evaluating import Evaluation, Task, check_measures
+from ocf.simulation.tuning.evaluating import Evaluation, Task, check_measures, search_end
 from ocf.simulation.tuning.evaluator import Evaluator
 from ocf.simulation.tuning.journal import Journal
 from ocf.simulation.tuning.objectives import Objective, front_of, ranked
-from ocf.simulation.tuning.problem import Candidate, Problem
+from ocf.simulation.tuning.problem import Candidate, LoadTrace, Problem
 from ocf.simulation.tuning.samplers import Loss, SamplerName, sampler_of
 from ocf.simulation.tuning.tuned import Finalist, Member, Tuned
 
@@ -299,4 +300,11 @@ class _Search:
             runner_up=finalists[2] if runner_up is not None else None,
             effects=effects_of(self.problem, front, self.target.objectives, self.members),
             hpa=self.problem.hpa(front[0].candidate),
+            held_out_from=tuple(map(self._held_out_from, self.problem.traces)),
         )
+
+    def _held_out_from(self, trace: LoadTrace) -> datetime | None:
+        if not trace.scenario.is_dated:
+            return None
+        end = search_end(trace, 1 - self.method.holdout)
+        return trace.scenario.start.astimezone(UTC) + timedelta(seconds=end)

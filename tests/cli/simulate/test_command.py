@@ -467,5 +467,6 @@ def test_parquet_has_the_rows_of_csv() -> None:
         rows = list(csv.DictReader(file))
     assert table.schema.names == list(rows[0])
     assert table.column("run").to_pylist() == [row["run"] for row in rows]
+    assert "at" not in rows[0]
     assert table.column("load").to_pylist() == [float(row["load"]) for row in rows]
     assert table.column("wanted").to_pylist() == [int(row["wanted"]) if row["wanted"] else None for row in rows]

@@ -48,7 +48,7 @@ def test_the_table_of_measures_is_the_code() -> None:
 
 
 def test_the_table_of_columns_is_the_code() -> None:
-    assert tuple(name for name, _ in rows(MODEL, "column")) == (*COLUMN_NAMES, *NODE_COLUMN_NAMES)
+    assert tuple(name for name, _ in rows(MODEL, "column")) == ("at", *COLUMN_NAMES, *NODE_COLUMN_NAMES)
 
 
 def act(folder: Path, **inputs: str) -> "subprocess.CompletedProcess[str]":

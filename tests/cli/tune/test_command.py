@@ -38,6 +38,7 @@ spec:
     - type: Resource
       resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}
 """
+FILES: Final = ("web.yaml", "dated.yaml")
 INLINE: Final = re.compile(r"^hpa:\n(?:  .*\n)+", re.MULTILINE)
 
 
@@ -68,6 +69,17 @@ def test_a_search_gives_tables_a_verdict_and_a_page() -> None:
     assert "\nThe winner compared with the runner-up: " in done.stdout
     assert " matters most." in done.stdout
     assert Path("tuning.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_dated_search_says_when_the_time_that_is_held_out_begins() -> None:
+    """It is the last quarter of 20 minutes."""
+    Path("dated.yaml").write_text(Path("web.yaml").read_text() + "start: 2026-03-01T15:04:00+01:00\n")
+    found = tuned("--report", "dated.html", scenario="dated.yaml").stdout
+    title = "eld out: the last 25 % of the time, from 2026-03-01 14:19 UTC"
+    assert f"\nh{title}\n" in found
+    assert f"<h2>H{title}</h2>" in Path("dated.html").read_text()
+    json_of = {name: json.loads(tuned("--output", "json", "--no-report", scenario=name).stdout) for name in FILES}
+    assert [json_of[each]["heldOutFrom"] for each in FILES] == [[None], ["2026-03-01T14:19:00+00:00"]]
 
 
 def test_json_has_everything_and_is_the_same_each_time() -> None:

@@ -197,6 +197,13 @@ def test_a_workload_that_stays_at_zero_under_load_is_in_the_warnings(
     assert run(idle(activator, workload=workload), (0, 0), (60, 1)).warnings == expected
 
 
+def test_a_warning_of_a_run_with_dates_has_the_date() -> None:
+    """With a zone of its own, the date is in UTC, as in all other outputs."""
+    scenario = idle({"activation_thresholds": {"jobs": 10_000}}, start="2026-03-01T15:04:00+01:00")
+    (warning,) = run(scenario, (0, 0), (60, 1)).warnings
+    assert warning == WAITING.replace("1m0s", "2026-03-01 14:05:00") + HIGH
+
+
 def test_a_workload_without_replicas_and_without_an_activator_is_in_the_warnings() -> None:
     result = run(scenario_of(workload={"replicas": 0}), (0, 5))
     (warning,) = result.warnings

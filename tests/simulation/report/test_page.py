@@ -81,6 +81,15 @@ def test_the_table_of_a_chart_has_the_range_of_each_part() -> None:
     assert re.findall(r"<td>(.*?)</td>", last)[0] == "01-01 00:18:20"
 
 
+def test_tables_of_a_run_with_dates_have_the_year() -> None:
+    page = to_html([reported(replace(day(), is_dated=True))])
+    cells = re.findall(r"<td>(\d[\d-]* \d\d:\d\d:\d\d)</td>", page)
+    assert "2026-01-01 00:00:00" in cells
+    assert {each[:5] for each in cells} == {"2026-"}
+    assert data_of(page)["dated"]
+    assert not data_of(to_html([reported(day())]))["dated"]
+
+
 def test_actions_have_their_reason_and_explanation() -> None:
     data = data_of(to_html([reported(day())]))
     time, before, after, reason, _, lines = data["actions"][0]

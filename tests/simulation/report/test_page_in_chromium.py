@@ -3,6 +3,8 @@
 import html
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,6 +67,25 @@ def found(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     dom = run(chromium, folder, "--dump-dom", harness.as_uri())
     [texts] = re.findall(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
     return json.loads(html.unescape(texts))
+
+
+@pytest.fixture(scope="module")
+def dated(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of an hour with dates after its script has run."""
+    folder = tmp_path_factory.mktemp("dated")
+    page = folder / "page.html"
+    made = replace(day(), is_dated=True, start=datetime(2026, 3, 1, 23, 30, tzinfo=UTC))
+    page.write_text(to_html([reported(made)]), encoding="utf-8")
+    return run(chromium, folder, "--dump-dom", page.as_uri())
+
+
+def test_a_run_with_dates_has_those_of_the_range_below_the_axis_and_in_its_table(dated: str) -> None:
+    axes = re.findall(r'<text class="dates"[^>]*>([^<]*)<', dated)
+    assert axes == ["2026-03-01 to 2026-03-02 UTC"] * 6
+    assert '<span id="range">2026-03-01 23:30:00 to 2026-03-02 00:30:00 UTC</span>' in dated
+    [actions] = re.findall(r'<table id="actions">.*?</table>', dated, re.DOTALL)
+    times = re.findall(r"<tr><td>([^<]*)</td>", actions)
+    assert {each[:10] for each in times} == {"2026-03-01", "2026-03-02"}
 
 
 def compared() -> str:

@@ -1,5 +1,6 @@
 """Time series as tables."""
 
+from dataclasses import replace
 from math import nan
 
 from ocf.simulation.report.rows import COLUMN_NAMES, NODE_COLUMN_NAMES, csv_lines, run_values, text_rows
@@ -48,3 +49,15 @@ def test_compared_runs_have_the_columns_of_all_of_them() -> None:
     rows = [dict(zip(names, line.rstrip("\n").split(","), strict=True)) for line in lines]
     assert {row["nodes_ready"] == "" for row in rows if row["run"] == "web"} == {True}
     assert {row["nodes_ready"] == "" for row in rows if row["run"] == "nodes"} == {False}
+
+
+def test_only_runs_whose_dates_mean_something_have_instants() -> None:
+    dated = reported(replace(day(3, name="recorded"), is_dated=True))
+    head, *lines = csv_lines([reported(day(3)), dated])
+    assert head.startswith("run,at,time,")
+    assert [line.split(",")[:3] for line in lines[2:5]] == [
+        ["web", "", "30"],
+        ["recorded", "2026-01-01T00:00:00+00:00", "0"],
+        ["recorded", "2026-01-01T00:00:15+00:00", "15"],
+    ]
+    assert next(csv_lines([reported(day(3))])).startswith("time,")

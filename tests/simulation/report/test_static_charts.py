@@ -125,6 +125,18 @@ def test_the_axis_has_days_where_there_are_several(duration: float, times: list[
     assert re.findall(rf'y="{HEIGHT - 6}" text-anchor="\w+">([^<]*)<', svg) == times
 
 
+@pytest.mark.parametrize(
+    ("duration", "times"),
+    [
+        (3600.0, ["2026-01-01 00:00", "2026-01-01 00:30", "2026-01-01 01:00"]),
+        (345_600.0, ["2026-01-01 00:00", "2026-01-03 00:00", "2026-01-05 00:00"]),
+    ],
+)
+def test_the_axis_of_a_run_with_dates_has_those(duration: float, times: list[str]) -> None:
+    svg = drawn(replace(of([1.0], [0.0], duration), is_dated=True))
+    assert re.findall(rf'y="{HEIGHT - 6}" text-anchor="\w+">([^<]*)<', svg) == times
+
+
 def test_a_long_run_has_bounded_charts() -> None:
     """Each of 400 parts has one vertical line in each of five lines."""
     run = reported(day(20_000))

@@ -1,9 +1,13 @@
 """The summary of a run as text."""
 
 from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from ocf.simulation.report.text import chart_lines, summary_lines
 from tests.simulation.runs import day, reported, run
+
+BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def test_the_chart_shows_ready_pods_and_above_them_the_missing_ones() -> None:
@@ -46,3 +50,12 @@ def test_the_cost_is_left_out_without_prices() -> None:
 def test_warnings_come_before_the_numbers() -> None:
     lines = list(summary_lines(reported(replace(day(), warnings=("the workload has no replicas",)))))
     assert lines[1:3] == ["  warning: the workload has no replicas", ""]
+
+
+def test_the_chart_of_a_run_with_dates_has_those_of_its_begin_and_end() -> None:
+    made = run([0], duration=7500)
+    assert list(chart_lines(made))[-1].split() == ["0", "2", "h", "5", "min"]
+    (*_, axis) = chart_lines(replace(made, is_dated=True, start=datetime(2026, 3, 1, 15, 5, tzinfo=BERLIN)))
+    assert axis.split("  ")[-1].strip() == "2026-03-01 16:10"
+    assert axis.strip().startswith("2026-03-01 14:05 ")
+    assert len(axis) <= 80

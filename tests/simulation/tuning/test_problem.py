@@ -115,3 +115,9 @@ def test_a_value_is_set_in_a_copy(path: tuple[str | int, ...], value: Any, expec
     document = {"l": [{"x": 1}]}
     assert with_value(document, path, value) == expected
     assert document == {"l": [{"x": 1}]}
+
+
+@pytest.mark.parametrize("start", ["", "start: 2026-03-01T14:04:00Z\n"], ids=["without a date", "with a date"])
+def test_a_setting_of_the_scenario_leaves_its_date_as_it_is(start: str) -> None:
+    found = problem("controller.syncPeriod=15s|30s", traces=(trace(text=SCENARIO + start),))
+    assert found.scenario(found.traces[0], (1,)).is_dated is bool(start)
