@@ -21,7 +21,7 @@ from ocf.objects import dump_document
 from ocf.objects.documents import load_documents
 from ocf.simulation import load_series, read_scenario
 from ocf.simulation.measures import parse_expression
-from ocf.simulation.measures.measuring import has_latencies
+from ocf.simulation.measures.measuring import without_latencies
 from ocf.simulation.recording.format import is_recording
 from ocf.simulation.tuning import LoadTrace, Method, Problem, Target, parse_objectives, parse_setting, tune
 from ocf.simulation.tuning.across import Across
@@ -84,7 +84,9 @@ def run(request: TuneRequest) -> bool:
     bounds = (
         text
         for trace in problem.traces
-        for text in scenario_requirements(trace.scenario.objectives, has_latencies=has_latencies(trace.scenario))
+        for text in scenario_requirements(
+            trace.scenario.objectives, has_latencies=without_latencies(trace.scenario) is None
+        )
     )
     target = Target(
         objectives=parse_objectives(objectives),

@@ -38,6 +38,7 @@ _ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]]
 _LONGEST: Final = 500
 # A strict bound that is met exactly is violated, although the distance is 0.
 _LEAST: Final = 1e-9
+_NO_LATENCY: Final = "no load was served, it is one of cores or bytes, or it arrives over `workload.connections`"
 _MISSING: Final = {Group.NODES: "the scenario has no node groups"}
 
 
@@ -65,9 +66,9 @@ class Expression:
         """
         for name in self.names:
             if name not in measures:
-                reason = _MISSING.get(MEASURES[name].group, "no load was served, or it is one of cores or bytes")
+                reason = _MISSING.get(MEASURES[name].group, _NO_LATENCY)
                 if name == "late_share":
-                    reason = "the scenario has no objective for the latency"
+                    reason = f"the scenario has no objective for the latency, {_NO_LATENCY}"
                 raise ConfigError(f"{self.text!r}: the run has no {name}: {reason}")
         try:
             return _holds(self.tree, measures)

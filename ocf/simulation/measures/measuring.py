@@ -19,7 +19,7 @@ from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
 
-__all__ = ["check_name", "has_latencies", "measure", "names_with_meaning", "run_latencies", "with_measures"]
+__all__ = ["check_name", "measure", "names_with_meaning", "run_latencies", "with_measures", "without_latencies"]
 
 _DIGITS: Final = 9
 _PERCENTILES: Final = {"latency_p50": 50.0, "latency_p95": 95.0, "latency_p99": 99.0}
@@ -79,7 +79,7 @@ def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationRes
 
     Args:
         result: The run.
-        scenario: The scenario that was run. Without requests, as in the recording of a resource, it has no latencies.
+        scenario: The scenario that was run. Latencies that mean nothing in it are left out.
     """
     found = measure(
         result, workload=scenario.workload, objectives=scenario.objectives, names=names_with_meaning(scenario)
@@ -90,17 +90,28 @@ def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationRes
 
 
 def names_with_meaning(scenario: Scenario) -> tuple[str, ...]:
-    """Return the names of the measures that mean something: without requests, latencies do not."""
-    return tuple(name for name, each in MEASURES.items() if each.group is not Group.LATENCY or has_latencies(scenario))
+    """Return the names of the measures that mean something: in some scenarios, latencies do not."""
+    is_left_out = without_latencies(scenario) is not None
+    return tuple(name for name, each in MEASURES.items() if not (is_left_out and each.group is Group.LATENCY))
 
 
-def has_latencies(scenario: Scenario) -> bool:
-    """Return whether load units may be requests: those of a recorded resource are cores or bytes."""
+def without_latencies(scenario: Scenario) -> str | None:
+    """Return why the latencies of a scenario mean nothing; None if they do mean something.
+
+    Load units of a recorded resource are cores or bytes, not requests. With connections, each pod has a queue of its
+    own, and the queueing model has one in front of all pods.
+    """
+    if scenario.workload.connections is not None:
+        return "it has no latencies with `workload.connections`"
     # The load of such a recording is what pods use: at its capacity, a pod uses just as much of the resource.
     workload = scenario.workload
     used = workload.requests | {name: each.busy for name, each in workload.usage.items()}
     is_recorded = any(isinstance(load, RecordingLoad) for load in scenario.load)
-    return not (is_recorded and round(1000 * workload.capacity) in used.values())
+    return (
+        "its load is one of cores or bytes"
+        if is_recorded and round(1000 * workload.capacity) in used.values()
+        else None
+    )
 
 
 def run_latencies(result: SimulationResult, workload: Workload) -> Latencies | None:

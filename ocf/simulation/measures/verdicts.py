@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ocf.simulation.measures.formatting import duration_text, value_text
-from ocf.simulation.measures.measuring import has_latencies, run_latencies
+from ocf.simulation.measures.measuring import run_latencies, without_latencies
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.objectives import Objectives
@@ -35,7 +35,7 @@ def verdicts(result: SimulationResult, scenario: Scenario) -> tuple[ObjectiveVer
         result: The run, with its measures.
     """
     objectives = scenario.objectives
-    late = _latency(result, scenario.workload, objectives) if has_latencies(scenario) else ()
+    late = _latency(result, scenario.workload, objectives) if without_latencies(scenario) is None else ()
     return (*_bounds(result.measures, objectives), *late)
 
 

@@ -156,11 +156,10 @@ def doubts(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[str]:
                 f" {most / target * 100:.3g} % of the target for {metric.name}; measure what it uses, and raise"
                 f" `{name}`, or lower the target"
             )
-    if workload.connections is not None:
-        bound = "" if scenario.objectives.latency is None else "; `objectives.latency` decides by them"
+    if workload.connections is not None and scenario.objectives.latency is not None:
         yield (
-            "latencies do not hold with `workload.connections`: they are those of one queue in front of all pods, while"
-            f" each pod has one of its own{bound}"
+            "`objectives.latency` is left out with `workload.connections`: the model of latencies has one queue in"
+            " front of all pods, while each pod has one of its own"
         )
 
 

@@ -16,7 +16,7 @@ from ocf.errors import ConfigError
 from ocf.simulation.engine import Shared, simulate
 from ocf.simulation.measures import measure
 from ocf.simulation.measures.catalog import MEASURES, Group, MeasureUnit
-from ocf.simulation.measures.measuring import has_latencies, names_with_meaning
+from ocf.simulation.measures.measuring import names_with_meaning, without_latencies
 from ocf.simulation.result import Columns, GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.checks import has_prices
@@ -235,8 +235,9 @@ def check_measures(problem: Problem, names: tuple[str, ...]) -> None:
         if of_nodes and not trace.scenario.node_groups:
             raise ConfigError(f"{trace.name}: {of_nodes[0]}: the scenario has no node groups")
         late = [each for each in names if MEASURES[each].group is Group.LATENCY]
-        if late and not has_latencies(trace.scenario):
-            raise ConfigError(f"{trace.name}: {late[0]}: its load is one of cores or bytes, which have no latency")
+        reason = without_latencies(trace.scenario)
+        if late and reason is not None:
+            raise ConfigError(f"{trace.name}: {late[0]}: {reason}")
         if "late_share" in names and objectives.latency is None:
             raise ConfigError(
                 f"{trace.name}: late_share: there is no objective for the latency: add `latency: {{atMost: 1s}}` to"

@@ -78,7 +78,7 @@ def scenario_requirements(objectives: Objectives, *, has_latencies: bool = True)
 
     Args:
         objectives: The objectives of the scenario.
-        has_latencies: Whether its load units may be requests; otherwise a bound of the latency means nothing.
+        has_latencies: Whether its latencies mean something; otherwise a bound of them is left out.
 
     Example:
         >>> scenario_requirements(Objectives.model_validate({"overloadTime": 0.02, "latency": {"atMost": "2s"}}))

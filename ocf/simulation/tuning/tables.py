@@ -184,7 +184,7 @@ def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
 def _since(tuned: Tuned) -> str:
     """Return when the time that is held out begins; empty without dates."""
     begins = [
-        f"{at:%Y-%m-%d %H:%M}{f' of {name}' if len(tuned.traces) > 1 else ''}"
+        f"{at:%Y-%m-%d %H:%M:%S}{f' of {name}' if len(tuned.traces) > 1 else ''}"
         for name, at in zip(tuned.traces, tuned.held_out_from, strict=False)
         if at is not None
     ]

@@ -22,6 +22,7 @@ from ocf.simulation.tuning import evaluator
 from ocf.simulation.tuning.evaluating import evaluate
 from ocf.simulation.tuning.search import SearchFile
 from tests.cli.simulate.test_command import WEB
+from tests.simulation.recording.recordings import write
 
 UTILIZATION: Final = "spec.metrics[0].resource.target.averageUtilization"
 SEARCH: Final = ("--search", f"{UTILIZATION}=40..80 step 20", "--search", "spec.minReplicas=1|4")
@@ -75,11 +76,35 @@ def test_a_dated_search_says_when_the_time_that_is_held_out_begins() -> None:
     """It is the last quarter of 20 minutes."""
     Path("dated.yaml").write_text(Path("web.yaml").read_text() + "start: 2026-03-01T15:04:00+01:00\n")
     found = tuned("--report", "dated.html", scenario="dated.yaml").stdout
-    title = "eld out: the last 25 % of the time, from 2026-03-01 14:19 UTC"
+    title = "eld out: the last 25 % of the time, from 2026-03-01 14:19:00 UTC"
     assert f"\nh{title}\n" in found
     assert f"<h2>H{title}</h2>" in Path("dated.html").read_text()
     json_of = {name: json.loads(tuned("--output", "json", "--no-report", scenario=name).stdout) for name in FILES}
     assert [json_of[each]["heldOutFrom"] for each in FILES] == [[None], ["2026-03-01T14:19:00+00:00"]]
+
+
+def test_a_scenario_without_latencies_has_none_of_them(tmp_path: Path) -> None:
+    """Its objective is no requirement, and asking for one is an error with the reason."""
+    text = Path("web.yaml").read_text().replace("overloadTime: 0.5", "overloadTime: 1, latency: {atMost: 1s}")
+    Path("bound.yaml").write_text(text)
+    Path("connected.yaml").write_text(text.replace("capacity: 10,", "capacity: 10, connections: {lifetime: 5m},"))
+    recording = write(tmp_path)
+
+    assert "late_share" in tuned(scenario="bound.yaml").stdout
+    for name, reason in (
+        ("connected.yaml", "it has no latencies with `workload.connections`"),
+        (recording.name, "its load is one of cores or bytes"),
+    ):
+        shown = tuned("--report", "page.html", scenario=name)
+        json_text = tuned("--output", "json", "--no-report", scenario=name).stdout
+        page = Path("page.html").read_text()
+        assert shown.exit_code == 0
+        assert not re.search(r"latency_|late_share|latency,", f"{shown.stdout}{json_text}{page}")
+        refused = tuned("--require", "latency_p95 < 1s", scenario=name)
+        assert (refused.exit_code, refused.stderr.rstrip()) == (
+            2,
+            f"error: web: latency_p95: {reason}",
+        )
 
 
 def test_json_has_everything_and_is_the_same_each_time() -> None:
