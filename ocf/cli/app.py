@@ -45,7 +45,7 @@ class _Commands(click.Group):
 
     def __init__(self, path: str = "", *, params: list[click.Parameter] | None = None) -> None:
         self._path = path
-        # Only the names matter here: click suggests the nearest one for a misspelled name.
+        # Only the names matter here.
         names = {name.split()[0]: click.Command(name.split()[0]) for name in _below(path)}
         super().__init__(
             path or "ocf",
@@ -64,6 +64,18 @@ class _Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with unknown_options():
             return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; click suggests names for an unknown one that have the same letters, but are not likely."""
+        name = args[0]
+        if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
+            from ocf.objects.suggestions import nearest
+
+            near = nearest(name, self.commands)
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {near!r}?' if near else ''}")
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from ocf.cli.command_help import overview

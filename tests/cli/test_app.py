@@ -5,6 +5,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
@@ -19,6 +20,28 @@ def test_an_unknown_command_is_rejected_with_the_nearest_one() -> None:
     answer = CliRunner().invoke(app, ["validat"])
     assert answer.exit_code == 2
     assert "No such command 'validat'. Did you mean 'validate'?" in answer.stderr
+
+
+@pytest.mark.parametrize("name", ["plan", "value", "table"])
+def test_an_unknown_command_without_a_likely_one_has_no_suggestion(name: str) -> None:
+    """A word with the same letters is none: `plan` is not `explain`."""
+    answer = CliRunner().invoke(app, [name])
+    assert answer.exit_code == 2
+    assert answer.stderr.splitlines()[-1] == f"Error: No such command '{name}'."
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        pytest.param(["simulate", "--reprt"], ", did you mean --report?", id="likely"),
+        pytest.param(["validate", "--exclude"], "", id="another word with its letters"),
+        pytest.param(["serve", "--host"], "", id="a short word with half of its letters"),
+    ],
+)
+def test_an_unknown_option_has_a_suggestion_only_if_one_is_likely(words: list[str], hint: str) -> None:
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 2
+    assert answer.stderr.splitlines()[-1] == f"Error: No such option: {words[-1]}{hint}"
 
 
 def test_an_invalid_choice_is_rejected_with_the_valid_ones() -> None:

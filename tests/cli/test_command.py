@@ -85,11 +85,11 @@ def test_a_number_within_its_limits_is_a_number(word: str) -> None:
 @pytest.mark.parametrize(
     ("word", "error"),
     [
-        pytest.param("--colour", "No such option: --colour (Possible options: --color)", id="similar"),
-        pytest.param("--colour=blue", "No such option: --colour (Possible options: --color)", id="with a value"),
+        pytest.param("--colour", "No such option: --colour, did you mean --color?", id="similar"),
+        pytest.param("--colour=blue", "No such option: --colour, did you mean --color?", id="with a value"),
         pytest.param("--file", "No such option: --file", id="nothing similar"),
         pytest.param("-c", "No such option: -c", id="short"),
-        pytest.param("--col", "No such option: --col (Possible options: --color)", id="shortened"),
+        pytest.param("--col", "No such option: --col, did you mean --color?", id="shortened"),
     ],
 )
 def test_an_unknown_option_is_rejected_with_similar_ones(word: str, error: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric
 from ocf.cli.explain.metric_files import metric_name
 from ocf.cli.explain.snapshot_file import MetricSample
 from ocf.objects import Manifest
+from ocf.objects.suggestions import nearest
 
 __all__ = ["unused_readings"]
 
@@ -39,7 +39,7 @@ class _Reading(NamedTuple):
 def unused_readings(
     autoscaler: Autoscaler, samples: Iterable[MetricSample], entries: Callable[[str], Sequence[Manifest]]
 ) -> Iterator[str]:
-    """Yield a note for each reading that no metric asks for, with the nearest name.
+    """Yield a note for each reading that no metric asks for, with the likely name.
 
     The usage of resources in PodMetrics is left out: they always contain all resources.
     """
@@ -58,8 +58,11 @@ def unused_readings(
 
 
 def _nearest(reading: _Reading, autoscaler: Autoscaler) -> str:
-    names = get_close_matches(reading.name, [each.name for each in autoscaler.metrics], n=1, cutoff=0)
-    if not names:
+    asked = {
+        each.name: str(_Reading(each.name, frozenset({each.type}), each.container))
+        for each in reversed(autoscaler.metrics)
+    }
+    if not asked:
         return ": it has no metrics"
-    metric = next(each for each in autoscaler.metrics if each.name == names[0])
-    return f"; the nearest is {_Reading(metric.name, frozenset({metric.type}), metric.container)}"
+    near = nearest(reading.name, asked)
+    return f"; did you mean {asked[near]}?" if near else f"; its metrics are {', '.join(reversed(asked.values()))}"

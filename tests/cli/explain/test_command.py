@@ -424,21 +424,21 @@ items:
     [
         pytest.param(
             BUSY.replace("name: cpu, per", "name: cpuu, per"),
-            'no metric of shop/web asks for "cpuu"; the nearest is "cpu" (Resource)',
+            'no metric of shop/web asks for "cpuu"; did you mean "cpu" (Resource)?',
             id="of-a-snapshot",
         ),
         pytest.param(
             BUSY.replace("name: cpu, per", "name: cpu, type: Pods, per"),
-            'asks for "cpu" (Pods); the nearest is "cpu" (Resource)',
+            'asks for "cpu" (Pods); did you mean "cpu" (Resource)?',
             id="of-another-type",
         ),
         pytest.param(
-            f"{BUSY}---{VALUES}", 'asks for "queues" (External); the nearest is "cpu" (Resource)', id="external"
+            f"{BUSY}---{VALUES}", 'asks for "queues" (External); its metrics are "cpu" (Resource)', id="external"
         ),
-        pytest.param(f"{BUSY}---{VALUES}", 'asks for "rps" (Object or Pods); the nearest is', id="custom"),
+        pytest.param(f"{BUSY}---{VALUES}", 'asks for "rps" (Object or Pods); its metrics are "cpu"', id="custom"),
     ],
 )
-def test_a_reading_that_no_metric_asks_for_is_named_with_the_nearest(tmp_path: Path, part: str, note: str) -> None:
+def test_a_reading_that_no_metric_asks_for_is_named_with_the_likely_one(tmp_path: Path, part: str, note: str) -> None:
     answer = explain("-f", write_files(tmp_path, HPA, part))
     assert answer.exit_code == 0
     assert note in answer.stderr

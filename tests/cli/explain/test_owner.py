@@ -170,7 +170,7 @@ def test_a_cluster_is_read(tmp_path: Path) -> None:
     assert [one["tree"]["name"] for one in both["owners"]] == ["Shop corner"]
     assert (missing.exit_code, missing.stderr.count("\n")) == (2, 1)
     assert missing.stderr.startswith("error: Shop none does not exist in namespace town: ")
-    assert unknown.stderr == 'error: the cluster serves no kind "shoop"; did you mean shop or shops?\n'
+    assert unknown.stderr == 'error: the cluster serves no kind "shoop"; did you mean shop?\n'
 
 
 def test_durations_are_those_of_the_clock_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
