@@ -15,7 +15,7 @@ from ocf.autoscaling.explain.formatting import clock, duration, replica_count
 from ocf.autoscaling.explain.next_syncs import windows
 from ocf.autoscaling.explain.reasons import measured_clause, odd_clause
 from ocf.autoscaling.explain.text import Section, cause_of
-from ocf.cli.explain.surroundings import Rescale, Surroundings
+from ocf.cli.explain.surroundings import FORBIDDEN, Rescale, Surroundings, role_command
 
 __all__ = ["Answer", "answers", "answers_of", "answers_section", "unread_lines"]
 
@@ -51,7 +51,8 @@ def answers(explanation: Explanation, surroundings: Surroundings) -> Iterator[An
 def answers_section(explanation: Explanation, surroundings: Surroundings) -> Section:
     """Return the answers as a section of the page."""
     lines = [f"{each.question} {each.text}" for each in answers(explanation, surroundings)]
-    return Section(_TITLE, (*lines, *unread_lines(surroundings)))
+    namespace = explanation.decision.snapshot.autoscaler.namespace
+    return Section(_TITLE, (*lines, *unread_lines(surroundings, namespace)))
 
 
 def answers_of(explanation: Explanation, surroundings: Surroundings, keys: Collection[str]) -> Iterator[str]:
@@ -61,10 +62,12 @@ def answers_of(explanation: Explanation, surroundings: Surroundings, keys: Colle
             yield f"{each.question} {each.text}"
 
 
-def unread_lines(surroundings: Surroundings) -> Iterator[str]:
-    """Yield a line for each object, or kind, that could not be read."""
+def unread_lines(surroundings: Surroundings, namespace: str) -> Iterator[str]:
+    """Yield a line for each object, or kind, that could not be read, and the command that prints the rights."""
     for each in surroundings.unread:
         yield f"Not read, so that answers may be incomplete: {each}"
+    if any(FORBIDDEN in each.problem for each in surroundings.unread):
+        yield f"{role_command(namespace)} prints a Role with all permissions that explain needs."
 
 
 def _why_so_many(explanation: Explanation, surroundings: Surroundings) -> str:

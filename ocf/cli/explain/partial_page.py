@@ -47,7 +47,7 @@ def partial_page(observed: Observed) -> Iterator[Section]:
     explanation = explain_unknown(snapshot, known, settings=observed.settings, now=observed.now)
     explanation = explanation.among(owner=observed.surroundings.owner, written_by=observed.surroundings.written_by)
     questions = answers_of(explanation, observed.surroundings, _WITHOUT_INPUTS)
-    yield Section("Questions", (*questions, *unread_lines(observed.surroundings)))
+    yield Section("Questions", (*questions, *unread_lines(observed.surroundings, autoscaler.namespace)))
     yield Section("What the controller last reported", tuple(observed.lines()))
 
 

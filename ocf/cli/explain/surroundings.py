@@ -20,17 +20,21 @@ from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = [
     "CONTROLLERS",
+    "FORBIDDEN",
     "SCALED_OBJECT",
     "Generation",
     "Rescale",
     "Surroundings",
     "Unread",
     "Writer",
+    "role_command",
     "surroundings_of",
 ]
 
 CONTROLLERS: Final = frozenset({"kube-controller-manager", "ocf-hpa-controller"})
 """The field managers of the HPA controllers."""
+FORBIDDEN: Final = " is forbidden: "
+"""What messages of the API server about a missing permission have in them."""
 
 _SCALE: Final = "scale"
 _SIZE: Final = re.compile(r"New size: (\d+); reason: (.*)", re.DOTALL)
@@ -40,6 +44,11 @@ _REPLICAS: Final = ("spec", "replicas")
 
 SCALED_OBJECT: Final = ("keda.sh/v1alpha1", "ScaledObject")
 """apiVersion and kind of the autoscalers of KEDA."""
+
+
+def role_command(namespace: str) -> str:
+    """Return the command that prints a Role with all permissions that explain needs."""
+    return f"`ocf explain --role --namespace {namespace}`"
 
 
 class Writer(NamedTuple):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.autoscaling.algorithm import History, Scale, Settings, Snapshot, Unavailable, decide
 from ocf.autoscaling.algorithm.history import ScaleEvent
 from ocf.autoscaling.explain import KnownHistory
+from ocf.cli.explain.surroundings import FORBIDDEN, role_command
 from ocf.cli.output import echo
 from ocf.concepts import Clock
 from ocf.controllers.hpa.modes import OWN
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InputsForbiddenError", "ObservedAutoscaler", "collect_history"]
 
-_FORBIDDEN: Final = " is forbidden: "
 _RETRY: Final = timedelta(seconds=1)
 
 
@@ -67,7 +67,10 @@ class InputsForbiddenError(ForbiddenError):
     """
 
     def __init__(self, snapshot: Snapshot, forbidden: tuple[str, ...]) -> None:
-        message = f"explain needs the read permissions of the controller: {'; '.join(forbidden)}"
+        printed = role_command(snapshot.autoscaler.namespace)
+        message = (
+            f"explain needs the read permissions of the controller, which {printed} prints: {'; '.join(forbidden)}"
+        )
         super().__init__(message, code=403, reason="Forbidden")
         self.snapshot, self.forbidden = snapshot, forbidden
 
@@ -78,7 +81,7 @@ def _require_permission(snapshot: Snapshot) -> Snapshot:
     The controller has the permission, so its decision would be different from what we could explain.
     """
     failures = [each.message for each in (snapshot.scale, *snapshot.metric_values) if isinstance(each, Unavailable)]
-    forbidden = tuple(dict.fromkeys(each for each in failures if _FORBIDDEN in each))
+    forbidden = tuple(dict.fromkeys(each for each in failures if FORBIDDEN in each))
     if forbidden:
         raise InputsForbiddenError(snapshot, forbidden)
     return snapshot

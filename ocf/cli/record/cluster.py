@@ -125,7 +125,7 @@ async def _read_or_none(
     except ApiError as error:
         if required:
             raise
-        return [], [error.message]
+        return [], [str(error)]
 
 
 def _warn_once(failures: Sequence[str], warned: set[str], warn: Callable[[str], object]) -> None:
@@ -159,7 +159,7 @@ async def read_objects(source: RecordedAutoscaler) -> tuple[list[Manifest], list
         try:
             objects += await _items(source.metrics, metric, autoscaler.namespace, selector)
         except ApiError as error:
-            failures.append(f"{metric.type} metric {metric.name}: {error.message}")
+            failures.append(f"{metric.type} metric {metric.name}: {error}")
             objects.append(metric_failure(metric, error))
     return objects, failures
 
@@ -179,7 +179,7 @@ async def _nodes(source: RecordedAutoscaler, pods: Sequence[Manifest]) -> tuple[
         except NotFoundError:
             continue
         except ApiError as error:
-            return found, [f"nodes are not recorded: {error.message}"]
+            return found, [f"nodes are not recorded: {error}"]
     return found, []
 
 

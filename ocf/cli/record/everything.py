@@ -67,7 +67,7 @@ class _Reader:
         try:
             return await _listed(self._cluster, api_version, kind, namespace)
         except ApiError as error:
-            self._notes.append(f"{kind} of {namespace or 'the cluster'}: {error.message}; {without}")
+            self._notes.append(f"{kind} of {namespace or 'the cluster'}: {error}; {without}")
             return None
 
 
@@ -77,7 +77,7 @@ async def _dumped(cluster: Cluster, hpa: Manifest, pods: Sequence[Manifest], not
     try:
         target = await cluster.get(key)
     except ApiError as error:
-        notes.append(f"{autoscaler.reference}: {error.message}; its replicas and requests are assumptions")
+        notes.append(f"{autoscaler.reference}: {error}; its replicas and requests are assumptions")
         return DumpedAutoscaler(hpa=hpa)
     try:
         selector = LabelSelector.of(get_field(target, ("spec", "selector")))

@@ -129,20 +129,28 @@ async def _of_cluster(
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
         hpa = await cluster.get(ObjectKey(_API_VERSION, _KIND, name, where))
         wanted = hpa["spec"]["scaleTargetRef"]
-        target = await _found(cluster, wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
+        target_key = ObjectKey(wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
+        target = await _found(cluster, target_key, "its replicas and requests are assumptions")
         for owner in get_field(hpa, ("metadata", "ownerReferences")) or ():
             if owner["kind"] == SCALED_OBJECT_KIND:
-                made_of = await _found(cluster, owner["apiVersion"], owner["kind"], owner["name"], where)
+                key = ObjectKey(owner["apiVersion"], owner["kind"], owner["name"], where)
+                made_of = await _found(cluster, key, "scaling from and to zero is missing in the scenario")
                 if made_of is not None:
                     return made_of, target
-                key = f"{owner['kind']} {where}/{owner['name']}"
-                echo(f"note: {key} cannot be read: scaling from and to zero is missing in the scenario", err=True)
         return hpa, target
 
 
-async def _found(cluster: Cluster, api_version: str, kind: str, name: str, namespace: str) -> Manifest | None:
-    """Read an object; None if there is none, or reading it is not allowed."""
+async def _found(cluster: Cluster, key: ObjectKey, without: str) -> Manifest | None:
+    """Read an object; None with a note if there is none, or reading it is not allowed.
+
+    Args:
+        without: What the scenario lacks then.
+    """
     try:
-        return await cluster.get(ObjectKey(api_version, kind, name, namespace))
-    except (NotFoundError, ForbiddenError):
-        return None
+        return await cluster.get(key)
+    except NotFoundError:
+        problem = "it does not exist"
+    except ForbiddenError as error:
+        problem = str(error)
+    echo(f"note: {key.kind} {key.namespace}/{key.name} cannot be read: {problem}; {without}", err=True)
+    return None

@@ -207,7 +207,8 @@ class NodeGroupController:
             try:
                 await cached.cache(*kind)
             except (ForbiddenError, NotFoundError) as error:
-                raise ConfigError(f"{kind[1]} ({kind[0]}) cannot be read: {error.message}") from error
+                remedy = "ocf nodegroups manifests prints what has to be applied first"
+                raise ConfigError(f"{kind[1]} ({kind[0]}) cannot be read: {error.message}; {remedy}") from error
             except ApiError as error:
                 _log.warning("%s cannot be read yet: %s", kind[1], error.message)
                 await asyncio.sleep(_RETRY.total_seconds())

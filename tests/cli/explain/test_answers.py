@@ -12,7 +12,7 @@ from ocf.autoscaling.algorithm import Autoscaler, Metric, MetricTarget, Scale, S
 from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.autoscaling.explain import KnownHistory, explain, explain_unknown
 from ocf.cli.app import app
-from ocf.cli.explain.answers import answers
+from ocf.cli.explain.answers import answers, unread_lines
 from ocf.cli.explain.surroundings import CONTROLLERS, Surroundings, Unread, surroundings_of
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER
 from ocf.objects import Manifest
@@ -303,6 +303,18 @@ def test_what_depends_on_objects_that_were_not_read_is_not_known(kind: str, ques
         each.key: each.text for each in answers(explanation, Surroundings(unread=(Unread(kind, "", "forbidden"),)))
     }
     assert expected in found[question]
+
+
+def test_a_missing_permission_is_named_with_the_command_that_prints_the_role() -> None:
+    """Another error needs no role."""
+    failed = Unread("Event", "", "timeout")
+    denied = Unread("ReplicaSet", "", 'replicasets.apps is forbidden: User "jane" cannot list resource "replicasets"')
+    line = "Not read, so that answers may be incomplete: "
+    role = "`ocf explain --role --namespace shop` prints a Role with all permissions that explain needs."
+
+    assert list(unread_lines(Surroundings(unread=(failed,)), "shop")) == [f"{line}{failed}"]
+    both = Surroundings(unread=(failed, denied))
+    assert list(unread_lines(both, "shop")) == [f"{line}{failed}", f"{line}{denied}", role]
 
 
 @pytest.mark.parametrize(

@@ -306,7 +306,8 @@ def test_a_forbidden_read_is_an_error_of_the_command(shop: Shop, monkeypatch: py
 
     del shop
     monkeypatch.setattr(SubresourceScaleGetter, "scale", scale)
-    problem = f"error: explain needs the read permissions of the controller: {message}\n"
+    role = "which `ocf explain --role --namespace shop` prints"
+    problem = f"error: explain needs the read permissions of the controller, {role}: {message}\n"
     answer = explain("web", "-n", "shop", "--output", "json")
     assert (answer.exit_code, answer.stdout, answer.stderr) == (2, "", problem)
     answer = explain("web", "-n", "shop")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import pytest
 from click.testing import CliRunner
@@ -180,11 +180,16 @@ def test_nodes_of_the_pods_are_recorded() -> None:
     assert "a secret" not in shop.output.getvalue()
 
 
+NO_NODES: Final = (
+    'nodes "one" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope'
+)
+
+
 def test_nodes_that_may_not_be_read_are_left_out() -> None:
     class Forbidding(InterceptingCluster):
         async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
             if key.kind == "Node":
-                raise ForbiddenError("nodes is forbidden", code=403, reason="Forbidden")
+                raise ForbiddenError(NO_NODES, code=403, reason="Forbidden")
             return await super().get(key, subresource=subresource)
 
     async def work(shop: Shop) -> None:
@@ -194,7 +199,9 @@ def test_nodes_that_may_not_be_read_are_left_out() -> None:
     shop = run(work)
 
     assert "Node" not in kinds(shop.lines()[1])
-    assert shop.warnings == ["nodes are not recorded: nodes is forbidden"]
+    [warning] = shop.warnings
+    assert warning.startswith(f"nodes are not recorded: {NO_NODES}; allow it with the rule ")
+    assert "as printed by kubectl create clusterrole get-nodes --verb=get --resource=nodes " in warning
 
 
 class FullDisk(io.RawIOBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.objects import Manifest
+from ocf.cluster.client import ApiServerCluster
+from ocf.errors import ForbiddenError
+from ocf.objects import Manifest, ObjectKey
 from ocf.simulation import load_series, parse_scenario, simulate
 from ocf.testing.envtest.fixtures import Envtest
 from ocf_server import EmbeddedCluster
@@ -171,7 +174,33 @@ def test_the_requests_of_a_target_that_does_not_exist_are_assumptions(kubeconfig
 
     assert answer.exit_code == 0, answer.output
     assert "# Requests of one pod, an assumption: those of the target are not known." in answer.stdout
+    lacking = "cannot be read: it does not exist; its replicas and requests are assumptions"
+    assert re.fullmatch(rf"note: Deployment [\w-]+/alone {lacking}\n", answer.stderr)
     parse_scenario(answer.stdout)
+
+
+def test_a_target_that_may_not_be_read_is_named_with_the_right_and_the_command_that_prints_its_role(
+    embedded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = ApiServerCluster.get
+
+    async def get(self: ApiServerCluster, key: ObjectKey, **options: Any) -> Manifest:
+        if key.kind == "Deployment":
+            message = (
+                'deployments.apps "web" is forbidden: User "jane" cannot get resource "deployments" in API group "apps"'
+                ' in the namespace "shop"'
+            )
+            raise ForbiddenError(message, code=403, reason="Forbidden")
+        return await read(self, key, **options)
+
+    monkeypatch.setattr(ApiServerCluster, "get", get)
+    answer = init(embedded, "--name", "web")
+
+    assert answer.exit_code == 0, answer.output
+    assert answer.stderr.startswith("note: Deployment shop/web cannot be read: deployments.apps")
+    assert '{"apiGroups": ["apps"], "resources": ["deployments"]' in answer.stderr
+    assert "kubectl create role get-deployments --namespace=shop" in answer.stderr
+    assert answer.stderr.endswith("; its replicas and requests are assumptions\n")
 
 
 def test_the_scenario_of_an_hpa_that_keda_has_made_is_that_of_its_scaled_object(embedded: Path) -> None:
@@ -191,7 +220,8 @@ def test_a_scaled_object_that_cannot_be_read_is_named(embedded: Path) -> None:
 
     assert answer.exit_code == 0, answer.output
     assert answer.stderr == (
-        "note: ScaledObject shop/worker cannot be read: scaling from and to zero is missing in the scenario\n"
+        "note: ScaledObject shop/worker cannot be read: it does not exist; scaling from and to zero is missing in the"
+        " scenario\n"
     )
     assert parse_scenario(answer.stdout).activator is None
 
