@@ -39,6 +39,11 @@ _FIRST: Final = (
     "scaling_actions",
 )
 _TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"), ("all", "All"))
+_HINT: Final = (
+    "Drag over a chart to zoom in. A legend entry hides its line. On a chart that has the focus,"
+    " <kbd>←</kbd> and <kbd>→</kbd> move the cursor, <kbd>+</kbd> and <kbd>-</kbd> zoom,"
+    " <kbd>0</kbd> and <kbd>Esc</kbd> show all."
+)
 _START: Final = 'drawReport(document, JSON.parse(document.getElementById("data").textContent));\n'
 
 
@@ -163,8 +168,8 @@ def _verdicts(runs: Sequence[Reported]) -> Iterator[str]:
 def _tools() -> str:
     buttons = "".join(f'<button type="button" data-command="{name}">{text}</button>' for name, text in _TOOLS)
     return (
-        f'<div class="tools" role="toolbar" aria-label="Range of the charts" hidden>{buttons}<span id="range"></span>'
-        "</div>\n<p class='at hint' hidden>Drag over a chart to zoom in. A legend entry hides its line.</p>"
+        f'<div class="tools" role="group" aria-label="Range of the charts" hidden>{buttons}<span id="range"></span>'
+        f"</div>\n<p class='at hint' hidden>{_HINT}</p>"
     )
 
 

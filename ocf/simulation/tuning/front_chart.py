@@ -105,7 +105,7 @@ def _figure(tuned: Tuned, number: int, names: tuple[str, str], currency: str) ->
     )
 
 
-_HINT: Final = "Point at a candidate of the front, or move to it with the Tab key."
+_HINT: Final = "Point at a candidate of the front, or move to it with <kbd>Tab</kbd>."
 
 
 def _grid(x: Axis, y: Axis, currency: str) -> Iterator[str]:
