@@ -21,6 +21,7 @@ _RIGHT: Final = 14
 _TOP: Final = 10
 _BOTTOM: Final = 44
 _TICKS: Final = 6
+_FEW_TICKS: Final = 3
 _MARGIN: Final = 0.04
 _MOST_OTHERS: Final = 2_000
 _WINNER: Final = 7
@@ -110,9 +111,12 @@ _HINT: Final = "Point at a candidate of the front, or move to it with <kbd>Tab</
 
 def _grid(x: Axis, y: Axis, currency: str) -> Iterator[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    for at, value in x.ticks(currency):
+    ticks = list(x.ticks(currency))
+    for number, (at, value) in enumerate(ticks):
+        # Every other text is left out on a narrow screen, where texts are larger than the chart is.
+        style = "between" if number % 2 and len(ticks) > _FEW_TICKS else ""
         yield line((at, at), (_TOP, bottom), "grid")
-        yield text(at, bottom + 14, value, anchor="middle")
+        yield text(at, bottom + 14, value, anchor="middle", style=style)
     for at, value in y.ticks(currency):
         yield line((_LEFT, right), (at, at), "grid")
         yield text(_LEFT - 4, at + 4, value, anchor="end")

@@ -100,6 +100,24 @@ def test_nothing_scrolls_sideways_and_every_text_can_be_read(
     assert [each for each in found["texts"] if contrast(each["colour"], found["paper"]) < SUFFICIENT_CONTRAST] == []
 
 
+@pytest.mark.parametrize(
+    ("width", "least"),
+    [pytest.param(1200, 16, id="as the body's"), pytest.param(390, 14, id="on a phone, as the legend's")],
+)
+def test_the_texts_of_the_axes_are_as_large_as_those_around_them(
+    chromium: str, tmp_path: Path, width: int, least: float
+) -> None:
+    page = to_html(tuned())
+    [chart] = re.findall(r"<svg .*?</svg>", page[page.index("<figure>") : page.index("<figcaption>")], re.DOTALL)
+    texts = set(re.findall(r"<text[^>]*>([^<]*)</text>", chart)) - set(re.findall(r"<t[hd][^>]*>([^<]*)<", page))
+    found = [
+        each["size"] for each in measured(chromium, tmp_path, page, width, LIGHT)["texts"] if each["text"] in texts
+    ]
+    assert len(found) >= 3
+    assert min(found) >= least
+    assert max(found) < least + 1
+
+
 HARNESS: Final = """\
 <!doctype html><meta charset="utf-8"><body><iframe style="width:600px;height:600px" srcdoc="{page}"></iframe>
 <pre id="found"></pre><script>
