@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
     from ocf.controllers.metrics_client import MetricsClient
+    from ocf.errors import ConfigError, NotFoundError
+    from ocf.objects import ObjectKey
 
-__all__ = ["AutoscalerClients", "context_namespace", "open_clients"]
+__all__ = ["AutoscalerClients", "context_namespace", "missing_autoscaler", "open_clients"]
 
 
 class AutoscalerClients(NamedTuple):
@@ -38,6 +40,22 @@ async def open_clients(kubeconfig: str | None, context: str | None) -> AsyncIter
         kinds = RESTMapper(cluster)
         scales = SubresourceScaleGetter(cluster, cluster, kinds=kinds)
         yield AutoscalerClients(cluster, scales, RESTMetricsClient(cluster, kinds=kinds))
+
+
+async def missing_autoscaler(cluster: Cluster, key: ObjectKey, error: NotFoundError) -> ConfigError:
+    """Return the error of an autoscaler that does not exist, with its namespace and the names of those in it."""
+    from ocf.cluster import ListOptions
+    from ocf.errors import ApiError, ConfigError, NotFoundError
+
+    try:
+        found = await cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
+        names = ", ".join(sorted(each["metadata"]["name"] for each in found.items)) or "none"
+    except NotFoundError:
+        # The kind is not served.
+        names = "none"
+    except ApiError as problem:
+        names = f"not known ({problem.message})"
+    return ConfigError(f"{error.message}; autoscalers in namespace {key.namespace}: {names}")
 
 
 def context_namespace(kubeconfig: str | None, context: str | None) -> str:

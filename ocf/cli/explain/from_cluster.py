@@ -14,7 +14,7 @@ from ocf.autoscaling.explain import KnownHistory
 from ocf.autoscaling.explain.rescale_events import scaled_up
 from ocf.autoscaling.linter.namespace_index import VERTICAL
 from ocf.autoscaling.targets.targets import scale_target_key
-from ocf.cli.autoscaler_clients import context_namespace, open_clients
+from ocf.cli.autoscaler_clients import context_namespace, missing_autoscaler, open_clients
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.surroundings import SCALED_OBJECT, Surroundings, Unread, surroundings_of
 from ocf.cli.explain.watch import InputsForbiddenError, ObservedAutoscaler, collect_history
@@ -27,7 +27,7 @@ from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader
 from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
 from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
 from ocf.controllers.metrics_client import RESTMapper
-from ocf.errors import ApiError, ConfigError, ForbiddenError, ManifestError, NotFoundError
+from ocf.errors import ApiError, ForbiddenError, ManifestError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.manifest import split_api_version
 from ocf.objects.paths import get_field
@@ -166,11 +166,7 @@ async def _get_autoscaler(autoscaler: ObservedAutoscaler) -> Manifest:
     try:
         return await autoscaler.cluster.get(key)
     except NotFoundError as error:
-        reads = _Reads(autoscaler)
-        found = await reads.list(key.api_version, key.kind)
-        names = ", ".join(sorted(each["metadata"]["name"] for each in found)) or "none"
-        names = f"not known ({reads.failures[0].problem})" if reads.failures else names
-        raise ConfigError(f"{error.message}; autoscalers in namespace {key.namespace}: {names}") from error
+        raise await missing_autoscaler(autoscaler.cluster, key, error) from error
 
 
 async def _note_other_selectors(reads: _Reads) -> list[Manifest]:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale
-from ocf.cli.autoscaler_clients import open_clients
+from ocf.cli.autoscaler_clients import missing_autoscaler, open_clients
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN
@@ -117,9 +117,9 @@ async def _read_or_none(
     """Return the objects, none if they cannot be read now; None if the HPA is gone."""
     try:
         return await read_objects(source)
-    except NotFoundError:
+    except NotFoundError as error:
         if required:
-            raise
+            raise await missing_autoscaler(source.cluster, source.key, error) from error
         _warn_once([f"{source.key.name} was deleted: the recording ends"], warned, warn)
         return None
     except ApiError as error:

@@ -122,19 +122,23 @@ async def _of_cluster(
     name: str, namespace: str | None, kubeconfig: str | None, context: str | None
 ) -> tuple[Manifest, Manifest | None]:
     """Read an HPA and its target; a function of its own so that tests can replace it."""
-    from ocf.cli.autoscaler_clients import context_namespace
+    from ocf.cli.autoscaler_clients import context_namespace, missing_autoscaler
     from ocf.cluster.client import ApiServerCluster
 
     where = namespace or context_namespace(kubeconfig, context)
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        hpa = await cluster.get(ObjectKey(_API_VERSION, _KIND, name, where))
+        key = ObjectKey(_API_VERSION, _KIND, name, where)
+        try:
+            hpa = await cluster.get(key)
+        except NotFoundError as error:
+            raise await missing_autoscaler(cluster, key, error) from error
         wanted = hpa["spec"]["scaleTargetRef"]
         target_key = ObjectKey(wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
         target = await _found(cluster, target_key, "its replicas and requests are assumptions")
         for owner in get_field(hpa, ("metadata", "ownerReferences")) or ():
             if owner["kind"] == SCALED_OBJECT_KIND:
-                key = ObjectKey(owner["apiVersion"], owner["kind"], owner["name"], where)
-                made_of = await _found(cluster, key, "scaling from and to zero is missing in the scenario")
+                owner_key = ObjectKey(owner["apiVersion"], owner["kind"], owner["name"], where)
+                made_of = await _found(cluster, owner_key, "scaling from and to zero is missing in the scenario")
                 if made_of is not None:
                     return made_of, target
         return hpa, target

@@ -314,10 +314,14 @@ def test_the_recording_ends_when_the_autoscaler_is_deleted() -> None:
     assert len(shop.lines()) == 2
 
 
-@pytest.mark.parametrize("error", [UNAVAILABLE, GONE], ids=["no answer", "no such autoscaler"])
-def test_an_autoscaler_that_cannot_be_read_at_the_start_is_an_error(error: Exception) -> None:
-    with pytest.raises(type(error)):
-        run(lambda shop: shop.record(60, Failing(shop, error, {1})))
+def test_a_server_that_does_not_answer_at_the_start_is_an_error() -> None:
+    with pytest.raises(ServerError):
+        run(lambda shop: shop.record(60, Failing(shop, UNAVAILABLE, {1})))
+
+
+def test_an_autoscaler_that_does_not_exist_is_an_error_with_those_of_its_namespace() -> None:
+    with pytest.raises(ConfigError, match=r"^not found; autoscalers in namespace shop: web$"):
+        run(lambda shop: shop.record(60, Failing(shop, GONE, {1})))
 
 
 def test_metrics_that_cannot_be_read_are_not_recorded() -> None:
