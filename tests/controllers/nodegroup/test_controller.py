@@ -13,7 +13,7 @@ from ocf.controllers.nodegroup.definitions import node_group_definition
 from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.errors import ProviderUnavailableError
+from ocf.errors import ConfigError, ProviderUnavailableError
 from ocf.nodegroups import Machine, MachineRequest
 from ocf.objects import ObjectKey
 from tests.controllers.nodegroup.conftest import API, GROUP, SMALL, TICK, Env, run
@@ -428,3 +428,9 @@ def test_a_second_object_for_a_node_is_rejected_and_deletes_nothing(env: Env) ->
         assert (await env.status())["readyNodes"] == 1
 
     run(scenario())
+
+
+def test_without_the_definitions_the_error_names_the_command_that_prints_them(env: Env) -> None:
+    remedy = "; ocf nodegroups manifests prints what has to be applied first"
+    with pytest.raises(ConfigError, match=rf"^\w+ \(autoscaling\.ocf\.dev/v1alpha1\) cannot be read: .*{remedy}$"):
+        run(env.controller.run())
