@@ -130,6 +130,8 @@ def _notes(runs: Sequence[Reported]) -> Iterator[str]:
         name = f"{run.name}: " if len(runs) > 1 else ""
         for warning in run.result.warnings:
             yield f"<p><strong>Warning:</strong> {escape(f'{name}{warning}')}</p>"
+    if len({each.result.start for each in runs}) > 1:
+        yield f"<p>The runs start at different instants: times are those of {escape(runs[0].name)}.</p>"
     lowest, highest = runs[0].result.bounds
     if len(runs) == 1:
         yield f"<p>minReplicas {lowest}, maxReplicas {highest}.</p>"

@@ -4,6 +4,7 @@ import json
 import re
 from array import array
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -134,6 +135,13 @@ def test_compared_runs_share_charts() -> None:
         ["queue", "ready", "replicas", "utilization"],
         ["queue", "ready", "replicas", "utilization"],
     ]
+
+
+def test_compared_runs_that_start_at_different_instants_say_whose_times_are_shown() -> None:
+    note = "<p>The runs start at different instants: times are those of web.</p>"
+    later = replace(day(name="other"), start=day().start + timedelta(days=1))
+    assert note in to_html([reported(day()), reported(later)])
+    assert note not in to_html([reported(day()), reported(day(name="other"))])
 
 
 def test_the_best_of_compared_runs_is_marked() -> None:
