@@ -1,6 +1,6 @@
 """Every instant that an explanation names is checked by running the controller's syncs one after the other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -55,14 +55,24 @@ def rules(*policies: tuple[str, int, int], window: int | None = None, select: st
 
 
 def run(decision: Decision, then: Snapshot, settings: Settings, syncs: int) -> Iterator[Decision]:
-    """Run the controller after a sync: one sync per period, each on the history of the one before."""
+    """Run the controller after a sync: one sync per period, each on the history of the one before.
+
+    Each pod is measured again with the same value.
+    """
     for number in range(1, syncs + 1):
         scale = decision.snapshot.scale
         assert isinstance(scale, Scale)
         if scale.replicas != decision.desired:
             scale = Scale(decision.desired, scale.observed + decision.desired - scale.replicas, scale.selector)
-        snapshot = replace(then, scale=scale, status=decision.status)
-        at = NOON + number * settings.sync_period
+        passed = number * settings.sync_period
+        values = tuple(
+            {name: sample._replace(at=sample.at + passed) for name, sample in each.items()}
+            if isinstance(each, Mapping)
+            else each
+            for each in then.metric_values
+        )
+        snapshot = replace(then, scale=scale, status=decision.status, metric_values=values)
+        at = NOON + passed
         decision = decide(snapshot, decision.history, settings=settings, now=at)
         yield decision
 
