@@ -23,6 +23,7 @@ __all__ = [
     "replica_count",
 ]
 
+_MILLISECOND: Final = 0.001
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _SHOWN: Final = 5
@@ -84,8 +85,13 @@ def duration(period: timedelta) -> str:
     Example:
         >>> duration(timedelta(seconds=45)), duration(timedelta(seconds=200)), duration(timedelta(hours=1))
         ('45s', '3m20s', '1h')
+        >>> duration(timedelta(microseconds=1))
+        'under 1ms'
     """
     total = period.total_seconds()
+    # The first instant after a window is a microsecond away, which is no number to read.
+    if 0 < total < _MILLISECOND:
+        return "under 1ms"
     if total < _MINUTE:
         return f"{total:.6g}s"
     hours, rest = divmod(int(total), _HOUR)
