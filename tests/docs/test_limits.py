@@ -8,15 +8,17 @@ from contextlib import suppress
 from typing import Any, Final
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from ocf import component
 from ocf.cli.app import app
-from ocf.cluster import ListOptions
+from ocf.cluster import Cluster, ListOptions, Verb
 from ocf.component import Component, reconciling
 from ocf.errors import BuildError, ForbiddenError, NotFoundError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
+from ocf.testing import FaultyCluster, RecordingCluster, faults
 from ocf_server import CustomKind, EmbeddedCluster
 from tests.docs.reader import ROOT
 
@@ -63,21 +65,101 @@ async def cost() -> None:
     await EmbeddedCluster().create(definition, field_manager="me")
 
 
+def made(name: str = "a", namespace: str = "town", **data: str) -> configmap.Builder:
+    return configmap.Builder({"metadata": {"name": name, "namespace": namespace}, "data": data})
+
+
 def built(namespace: str = "town", **options: Any) -> Component:
-    resource = configmap.Builder({"metadata": {"name": "a", "namespace": namespace}})
-    return component.Builder("web", owner=OWNER).with_resource(resource, **options).build()
+    return component.Builder("web", owner=OWNER).with_resource(made(namespace=namespace), **options).build()
+
+
+async def town() -> EmbeddedCluster:
+    cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["town", "east"])
+    shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "town"}}
+    await cluster.create(shop, field_manager="me")
+    return cluster
+
+
+async def reconcile(cluster: Cluster, web: Component) -> None:
+    async with reconciling(await cluster.get(OWNER), cluster) as context:
+        await web.reconcile(context)
+
+
+async def names(cluster: Cluster, namespace: str = "town") -> list[str]:
+    found = await cluster.list("v1", "ConfigMap", ListOptions(namespace=namespace))
+    return sorted(each["metadata"]["name"] for each in found.items)
 
 
 async def elsewhere() -> None:
-    kind = CustomKind("example.com", "v1", "Shop")
-    cluster = EmbeddedCluster(kinds=[kind], namespaces=["town", "east"])
-    shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "town"}}
-    live = await cluster.create(shop, field_manager="me")
-    for options, is_made in (({}, False), ({"unowned": True}, True)):
+    cluster = await town()
+    for options, expected in (({}, []), ({"unowned": True}, ["a"])):
         with suppress(ReconcileError):
-            async with reconciling(live, cluster) as context:
-                await built("east", **options).reconcile(context)
-        assert bool((await cluster.list("v1", "ConfigMap", ListOptions(namespace="east"))).items) is is_made
+            await reconcile(cluster, built("east", **options))
+        assert await names(cluster, "east") == expected
+
+
+async def one_try() -> None:
+    faulty = FaultyCluster(await town(), [faults.server_error(503, verbs=[Verb.APPLY], kind="ConfigMap")])
+    with pytest.raises(ReconcileError):
+        await reconcile(faulty, built())
+    faulty.assert_all_injected()
+    assert await names(faulty) == []
+
+
+async def unregistered() -> None:
+    cluster = await town()
+    await reconcile(cluster, component.Builder("web", owner=OWNER).with_resource(made("b")).build())
+    await reconcile(cluster, built())
+    assert await names(cluster) == ["a", "b"]
+    await reconcile(cluster, component.Builder("web", owner=OWNER).with_resource(made()).with_prune().build())
+    assert await names(cluster) == ["a"]
+
+
+async def static() -> None:
+    cluster = await town()
+    for is_suspended, text in ((False, "old"), (True, "new")):
+        web = component.Builder("web", owner=OWNER).with_resource(made(text=text)).suspend(is_suspended)
+        await reconcile(cluster, web.build())
+    live = await cluster.get(ObjectKey("v1", "ConfigMap", "a", "town"))
+    assert live["data"] == {"text": "old"}
+
+
+async def two_requests() -> None:
+    for fields, expected in (([], 1), (["data.text"], 2)):
+        cluster = RecordingCluster(await town())
+        web = component.Builder("web", owner=OWNER).with_resource(made(text="a"), set_once=fields).build()
+        await reconcile(cluster, web)
+        assert len([one for one in cluster.writes if one.kind == "ConfigMap"]) == expected
+
+
+async def percentage() -> None:
+    members: list[Any] = [made("a"), made("b")]
+    with pytest.raises(BuildError, match="max_unavailable"):
+        component.Builder("web", owner=OWNER).with_rollout(members, max_unavailable="50%").build()  # type: ignore[arg-type]
+
+
+async def no_controllers() -> None:
+    cluster = EmbeddedCluster()
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    await cluster.create(manifest("Deployment", spec, "apps/v1"), field_manager="me")
+    live = await cluster.get(ObjectKey("apps/v1", "Deployment", "a", "default"))
+    assert not live.get("status")
+    assert not (await cluster.list("v1", "Pod")).items
+
+
+async def four_kinds() -> None:
+    text = CliRunner().invoke(app, ["hpa-controller", "manifests", "--image", "example.com/ocf:1"]).stdout
+    resources = {
+        resource
+        for each in yaml.safe_load_all(text)
+        for rule in (each or {}).get("rules") or ()
+        for resource in rule["resources"]
+        if resource.endswith("/scale")
+    }
+    plurals = ("deployments", "replicasets", "replicationcontrollers", "statefulsets")
+    assert resources == {f"{plural}/scale" for plural in plurals}
 
 
 async def paths() -> None:
@@ -96,6 +178,13 @@ async def paths() -> None:
             "Objects in another namespace than their owner are rejected, unless they are [registered as unowned]",
             elsewhere,
         ),
+        ("An error ends it; [the operator]", one_try),
+        ("**What is no longer registered stays**, unless the component was built with `with_prune()`", unregistered),
+        ("**Static resources stay** while a component is suspended", static),
+        ("**A field that is set once, and an object that is only created, take two requests**", two_requests),
+        ("has its limit as a number, not as a percentage", percentage),
+        ("**It scales four kinds out of the box**; its role has to name all others", four_kinds),
+        ("nothing fills in a status, places, starts or ends a pod", no_controllers),
         ("An entry of a list, or a key with a dot in it (most annotations have one), cannot be named", paths),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
