@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
@@ -13,11 +14,12 @@ from click.testing import CliRunner
 
 from ocf import component
 from ocf.cli.app import app
-from ocf.cluster import Cluster, ListOptions, Verb
-from ocf.component import Component, reconciling
-from ocf.errors import BuildError, ForbiddenError, NotFoundError, ReconcileError
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Verb
+from ocf.component import Component, Conflicts, Writes, reconciling
+from ocf.errors import ApiError, BuildError, ForbiddenError, InvalidError, NotFoundError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
+from ocf.runtime.rbac.rules import mapping_or_guess
 from ocf.testing import FaultyCluster, RecordingCluster, faults
 from ocf_server import CustomKind, EmbeddedCluster
 from tests.docs.reader import ROOT
@@ -125,11 +127,47 @@ async def static() -> None:
 
 
 async def two_requests() -> None:
-    for fields, expected in (([], 1), (["data.text"], 2)):
+    for options, expected in (({}, 1), ({"set_once": ["data.text"]}, 2), ({"writes": Writes.CREATE_ONLY}, 2)):
         cluster = RecordingCluster(await town())
-        web = component.Builder("web", owner=OWNER).with_resource(made(text="a"), set_once=fields).build()
-        await reconcile(cluster, web)
+        given: Any = options
+        await reconcile(cluster, component.Builder("web", owner=OWNER).with_resource(made(text="a"), **given).build())
         assert len([one for one in cluster.writes if one.kind == "ConfigMap"]) == expected
+
+
+async def replaced() -> None:
+    cluster = await town()
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "town"}}
+    await cluster.create({**theirs, "data": {"text": "theirs", "other": "theirs"}}, field_manager="helm")
+    found = []
+    for drop in (False, True):
+        options: Any = {"writes": Writes.UPDATE_ONLY, "on_conflict": Conflicts.TAKE, "delete_when": drop}
+        await reconcile(
+            cluster, component.Builder("web", owner=OWNER).with_resource(made(text="ours"), **options).build()
+        )
+        found.append((await cluster.get(ObjectKey("v1", "ConfigMap", "a", "town")))["data"])
+    assert found == [{"text": "ours", "other": "theirs"}, {"other": "theirs"}]
+
+
+async def guesses() -> None:
+    guess = mapping_or_guess("parts.example.com/v1", "Geese", [])
+    assert guess.namespaced
+    assert guess.plural == "geeses"
+
+
+async def strategic() -> None:
+    cluster = await town()
+    with pytest.raises(ApiError, match="unknown format") as raised:
+        await cluster.patch(OWNER, {"spec": {}}, PatchOptions(patch_type=PatchType.STRATEGIC_MERGE, field_manager="me"))
+    assert raised.value.code == HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+async def others_accepted() -> None:
+    cluster = EmbeddedCluster()
+    with pytest.raises(InvalidError):
+        await cluster.create(manifest("Pod", {"containers": []}), field_manager="me")
+    node = manifest("Node", {"taints": [{"key": "not a key", "effect": "Never"}]})
+    del node["metadata"]["namespace"]
+    await cluster.create(node, field_manager="me")
 
 
 async def percentage() -> None:
@@ -182,6 +220,10 @@ async def paths() -> None:
         ("**What is no longer registered stays**, unless the component was built with `with_prune()`", unregistered),
         ("**Static resources stay** while a component is suspended", static),
         ("**A field that is set once, and an object that is only created, take two requests**", two_requests),
+        ("A value that a field of an update-only resource has replaced does not come back", replaced),
+        ("**Rights of kinds without a definition** are for a guessed plural, of namespaced objects", guesses),
+        ("**Strategic merge** is for kinds of this release of Kubernetes", strategic),
+        ("invalid objects of other built-in kinds are accepted", others_accepted),
         ("has its limit as a number, not as a percentage", percentage),
         ("**It scales four kinds out of the box**; its role has to name all others", four_kinds),
         ("nothing fills in a status, places, starts or ends a pod", no_controllers),
