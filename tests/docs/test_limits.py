@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -206,37 +207,107 @@ async def paths() -> None:
             built(ignore_fields=[path])
 
 
-@pytest.mark.parametrize(
-    ("claim", "check"),
-    [
-        ("quotas and limit ranges bound nothing", quota),
-        ("unless it is [asked for](../testing/embedded-cluster.md#authorization), no authorization", authorization),
-        ("no cost estimate of CEL rules", cost),
-        (
-            "Objects in another namespace than their owner are rejected, unless they are [registered as unowned]",
-            elsewhere,
-        ),
-        ("An error ends it; [the operator]", one_try),
-        ("**What is no longer registered stays**, unless the component was built with `with_prune()`", unregistered),
-        ("**Static resources stay** while a component is suspended", static),
-        ("**A field that is set once, and an object that is only created, take two requests**", two_requests),
-        ("A value that a field of an update-only resource has replaced does not come back", replaced),
-        ("**Rights of kinds without a definition** are for a guessed plural, of namespaced objects", guesses),
-        ("**Strategic merge** is for kinds of this release of Kubernetes", strategic),
-        ("invalid objects of other built-in kinds are accepted", others_accepted),
-        ("has its limit as a number, not as a percentage", percentage),
-        ("**It scales four kinds out of the box**; its role has to name all others", four_kinds),
-        ("nothing fills in a status, places, starts or ends a pod", no_controllers),
-        ("An entry of a list, or a key with a dot in it (most annotations have one), cannot be named", paths),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_a_limit_is_there(claim: str, check: Callable[[], Awaitable[None]]) -> None:
+CHECKS: Final[dict[str, Callable[[], Awaitable[None]]]] = {
+    "quotas and limit ranges bound nothing": quota,
+    "unless it is [asked for](../testing/embedded-cluster.md#authorization), no authorization": authorization,
+    "no cost estimate of CEL rules": cost,
+    "Objects in another namespace than their owner are rejected, unless they are [registered as unowned]": elsewhere,
+    "An error ends it; [the operator]": one_try,
+    "**What is no longer registered stays**, unless the component was built with `with_prune()`": unregistered,
+    "**Static resources stay** while a component is suspended": static,
+    "**A field that is set once, and an object that is only created, take two requests**": two_requests,
+    "A value that a field of an update-only resource has replaced does not come back": replaced,
+    "**Rights of kinds without a definition** are for a guessed plural, of namespaced objects": guesses,
+    "**Strategic merge** is for kinds of this release of Kubernetes": strategic,
+    "invalid objects of other built-in kinds are accepted": others_accepted,
+    "has its limit as a number, not as a percentage": percentage,
+    "**It scales four kinds out of the box**; its role has to name all others": four_kinds,
+    "nothing fills in a status, places, starts or ends a pod": no_controllers,
+    "An entry of a list, or a key with a dot in it (most annotations have one), cannot be named": paths,
+}
+# Bullets whose claim the tests of the code itself prove, by their beginning.
+TESTED: Final = {
+    "**Resources form a sequence": "tests/docs/test_status.py::order",
+    "**External resources**": "tests/component/external/test_one_target.py::test_a_lost_answer_creates_nothing_twice",
+    "**Beside the reconciles**": "tests/runtime/operator/test_background.py::"
+    "test_one_that_does_not_open_ends_the_process_with_an_event",
+    "**A clean-up may be called again**": "tests/runtime/operator/test_deletion.py::"
+    "test_a_process_that_dies_at_any_write_is_followed_by_one_that_cleans_up",
+    "**A takeover comes before the apply**": "tests/component/apply/test_takeover_rejected.py::"
+    "test_what_a_webhook_denies",
+    "**A held object whose owner is gone": "tests/runtime/operator/test_held_objects.py::"
+    "test_what_is_not_held_any_more_is_released",
+    "**Kinds that are known only at run time**": "tests/runtime/operator/test_server.py::"
+    "test_a_wildcard_is_no_kind_of_which_the_plural_is_guessed",
+    "**A handler that hangs": "tests/component/test_author_code.py::test_a_grace_handler_that_hangs_is_named",
+    "**The limits of the HTTP servers": "tests/http/test_server.py::"
+    "test_the_connection_that_has_waited_longest_is_closed_first",
+    "**A field manager with a hashed name**": "tests/component/apply/test_earlier_owners.py::"
+    "test_hashed_managers_of_an_owner_to_which_the_object_refers_are_taken_over",
+    "**Two processes of one operator**": "tests/component/model/test_status_backoff.py::"
+    "test_two_writers_of_one_status_back_off_and_name_each_other",
+    "**One condition of two operators**": "tests/runtime/operator/test_several_operators.py::"
+    "test_a_condition_that_two_operators_declare_is_rejected",
+    "**A value that was handled last": "tests/component/test_handling.py::"
+    "test_a_value_that_cannot_be_stored_now_is_an_error_and_is_handled_again",
+    "**Only conditions have a time**": "tests/component/test_timed_out.py::"
+    "test_a_phase_times_out_at_its_deadline_whichever_process_looks",
+    "**Conditions that the definition": "tests/component/test_unstored_status.py::"
+    "test_what_is_not_stored_is_shown_once_and_not_written_again",
+    "**What the HPA controller remembers**": "tests/controllers/hpa/test_reconciler.py::"
+    "test_a_restart_scales_nothing_down_for_the_length_of_the_window",
+}
+OTHERS: Final = "what another program does, not this one"
+STOPPED: Final = "what happens while no operator runs, or to what was sent before: there is nothing to call"
+ABSENT: Final = "an absence of code, for which no call has an answer"
+# Bullets that have no test by which their end would be noticed, with the reason.
+UNTESTED: Final = {
+    "**Copies are found by their label**": STOPPED,
+    "**Each watch is a connection.**": "the protocol of the HTTP client's library",
+    "**kopf connects by itself.**": OTHERS,
+    "**A field that excludes one of ours**": OTHERS,
+    "**Orphaned pods that no new object adopts stay**": STOPPED,
+    "**A webhook that changes a field of `recreate_when_changed`**": STOPPED,
+    "**An object that loses its owner reference": STOPPED,
+    "**A pause takes effect": STOPPED,
+    "**An apply with several fields": OTHERS,
+    "**A function of a webhook that hangs": "a thread that never ends would be left in the process of the tests",
+    "**A scaler and its target**": ABSENT,
+    "**The stored condition is the memory.**": "what follows from a design, not a refusal",
+    "**An event of the author's is not stored.**": STOPPED,
+    "**The promise of no needless writes": "what follows from a design, not a refusal",
+    "**KEDA's conditions": OTHERS,
+    "**The memory of another controller": OTHERS,
+    "**Explaining looks at one metric": ABSENT,
+    "**Its differences": "links",
+    "admission and conversion webhooks are called": "what there is, tested with the server",
+    "defaults for some kinds only": "the table of the server's page has the kinds, and is generated from its tests",
+}
+
+
+@pytest.mark.parametrize("claim", CHECKS)
+def test_a_limit_is_there(claim: str) -> None:
     async def test() -> None:
-        await check()
+        await CHECKS[claim]()
 
     assert claim in TEXT
     asyncio.run(test())
+
+
+def test_every_limit_is_checked_or_has_a_reason() -> None:
+    page = (ROOT / "docs/project/limits.md").read_text(encoding="utf-8").partition("\n## When to")[0]
+    lines = [" ".join(each.split()) for each in re.split(r"^\* ", page, flags=re.MULTILINE)[1:]]
+    begins = [*TESTED, *UNTESTED]
+    found = {bullet: [one for one in begins if bullet.startswith(one)] for bullet in lines}
+    unknown = [bullet for bullet, named in found.items() if not named and not any(claim in bullet for claim in CHECKS)]
+    assert unknown == []
+    assert sorted(one for named in found.values() for one in named) == sorted(begins)
+
+
+@pytest.mark.parametrize("beginning", TESTED)
+def test_the_test_of_a_limit_exists(beginning: str) -> None:
+    path, _, name = TESTED[beginning].partition("::")
+    assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_the_page_knows_that_hpa_controllers_divide_the_autoscalers() -> None:
