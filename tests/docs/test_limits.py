@@ -19,7 +19,7 @@ from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Verb
 from ocf.component import Component, Conflicts, Writes, reconciling
 from ocf.errors import ApiError, BuildError, ForbiddenError, InvalidError, NotFoundError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
-from ocf.primitives import configmap
+from ocf.primitives import configmap, deployment, hpa
 from ocf.runtime.rbac.rules import mapping_or_guess
 from ocf.testing import FaultyCluster, RecordingCluster, faults
 from ocf_server import CustomKind, EmbeddedCluster
@@ -171,6 +171,29 @@ async def others_accepted() -> None:
     await cluster.create(node, field_manager="me")
 
 
+async def scalers() -> None:
+    containers = {"containers": [{"name": "a", "image": "a"}]}
+    base = {"metadata": {"name": "a", "namespace": "town"}, "spec": {"replicas": 3, "template": {"spec": containers}}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9}
+    scaler = {"metadata": {"name": "a", "namespace": "town"}, "spec": spec}
+    for apart in (True, False):
+        cluster = await town()
+        web = component.Builder("web", owner=OWNER).with_resource(deployment.Builder(base))
+        other = component.Builder("other", condition_type="Other", owner=OWNER) if apart else web
+        other.with_resource(hpa.Builder(scaler))
+        for each in (other, web) if apart else (web,):
+            await reconcile(cluster, each.build())
+        key = ObjectKey("apps/v1", "Deployment", "a", "town")
+        await cluster.apply(
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": base["metadata"], "spec": {"replicas": 5}},
+            field_manager="hpa",
+            force=True,
+        )
+        await reconcile(cluster, web.build())
+        assert (await cluster.get(key))["spec"]["replicas"] == (3 if apart else 5)
+
+
 async def percentage() -> None:
     members: list[Any] = [made("a"), made("b")]
     with pytest.raises(BuildError, match="max_unavailable"):
@@ -220,6 +243,7 @@ CHECKS: Final[dict[str, Callable[[], Awaitable[None]]]] = {
     "**Rights of kinds without a definition** are for a guessed plural, of namespaced objects": guesses,
     "**Strategic merge** is for kinds of this release of Kubernetes": strategic,
     "invalid objects of other built-in kinds are accepted": others_accepted,
+    "An HPA in another component, or in another operator, is not found": scalers,
     "has its limit as a number, not as a percentage": percentage,
     "**It scales four kinds out of the box**; its role has to name all others": four_kinds,
     "nothing fills in a status, places, starts or ends a pod": no_controllers,
@@ -236,7 +260,7 @@ TESTED: Final = {
     "**A takeover comes before the apply**": "tests/component/apply/test_takeover_rejected.py::"
     "test_what_a_webhook_denies",
     "**A held object whose owner is gone": "tests/runtime/operator/test_held_objects.py::"
-    "test_what_is_not_held_any_more_is_released",
+    "test_it_is_released_if_its_owner_is_gone_for_good",
     "**Kinds that are known only at run time**": "tests/runtime/operator/test_server.py::"
     "test_a_wildcard_is_no_kind_of_which_the_plural_is_guessed",
     "**A handler that hangs": "tests/component/test_author_code.py::test_a_grace_handler_that_hangs_is_named",
@@ -259,7 +283,6 @@ TESTED: Final = {
 }
 OTHERS: Final = "what another program does, not this one"
 STOPPED: Final = "what happens while no operator runs, or to what was sent before: there is nothing to call"
-ABSENT: Final = "an absence of code, for which no call has an answer"
 # Bullets that have no test by which their end would be noticed, with the reason.
 UNTESTED: Final = {
     "**Copies are found by their label**": STOPPED,
@@ -272,13 +295,12 @@ UNTESTED: Final = {
     "**A pause takes effect": STOPPED,
     "**An apply with several fields": OTHERS,
     "**A function of a webhook that hangs": "a thread that never ends would be left in the process of the tests",
-    "**A scaler and its target**": ABSENT,
     "**The stored condition is the memory.**": "what follows from a design, not a refusal",
     "**An event of the author's is not stored.**": STOPPED,
     "**The promise of no needless writes": "what follows from a design, not a refusal",
     "**KEDA's conditions": OTHERS,
     "**The memory of another controller": OTHERS,
-    "**Explaining looks at one metric": ABSENT,
+    "**Explaining looks at one metric": "an absence of code, for which no call has an answer",
     "**Its differences": "links",
     "admission and conversion webhooks are called": "what there is, tested with the server",
     "defaults for some kinds only": "the table of the server's page has the kinds, and is generated from its tests",
