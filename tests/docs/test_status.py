@@ -95,7 +95,7 @@ CHECKS: Final[dict[str, Callable[[], None]]] = {
     "Windows; tests on macOS": systems,
     "providers of the large clouds": clouds,
 }
-# What no test can show: other systems, an index of packages, or that nobody has written a class.
+# What no test can show: other systems, an index of packages, or a class that does not exist.
 SAID: Final = {
     "a fence around requests to other systems",
     "ready-made clients; limits that several processes share",
