@@ -55,15 +55,22 @@ class Run:
 Step: TypeAlias = Write | Run
 
 
-def steps(page: str) -> Iterator[Step]:
-    """Read the page as what is to be done, in order."""
+def steps(page: str, *, every: bool = True) -> Iterator[Step]:
+    """Read the page as what is to be done, in order.
+
+    Args:
+        page: Its text.
+        every: Whether each block has to be one; otherwise blocks without a name are only read.
+    """
     for block in BLOCK.finditer(page):
         said, body = block["said"], block["body"]
         named = NAMED.search(said)
         if block["language"] == "console":
             yield from _commands(body, stays="second terminal" in said)
         else:
-            assert named, f"the page does not say what to do with the block after {said!r}"
+            assert named or not every, f"the page does not say what to do with the block after {said!r}"
+            if named is None:
+                continue
             yield Write(named["name"], body, bool(named["adding"]))
 
 

@@ -41,6 +41,29 @@ def test_the_page_can_be_followed(reader: Reader, name: str, start: str, end: st
     assert set(reader.leave()) == {0}
 
 
+INSTALL: Final = Run("pip install --quiet ../ocf", "", stays=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name",
+    [
+        "autoscaling/explain-hpa.md",
+        "autoscaling/simulate.md",
+        "autoscaling/tune.md",
+        "autoscaling/validate.md",
+        "nodes/nodegroup-controller.md",
+    ],
+)
+def test_the_sessions_of_a_guide_print_what_it_shows(reader: Reader, name: str) -> None:
+    """Its files are all that its commands need; other blocks are parts of files, and settings to choose from."""
+    reader.do(INSTALL)
+    done = list(steps((DOCS / name).read_text(encoding="utf-8"), every=False))
+    assert any(isinstance(step, Run) for step in done)
+    for step in done:
+        reader.do(step)
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [
