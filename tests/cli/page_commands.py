@@ -29,7 +29,7 @@ def _steps(page: str) -> Iterator[tuple[list[str], str]]:
 
 
 def run_commands(page: str) -> int:
-    """Run the commands of a page in the current folder, and compare their standard output with what the page shows.
+    """Run the commands of a page in the current folder, and compare what they print, errors last, with what the page shows.
 
     Args:
         page: The text of the page; a file whose name is above it is written, or compared if a command wrote it.
@@ -46,6 +46,7 @@ def run_commands(page: str) -> int:
             file.write_text(shown, encoding="utf-8")
             continue
         assert program == "ocf"
-        assert CliRunner().invoke(app, arguments).stdout == shown
+        done = CliRunner().invoke(app, arguments)
+        assert done.stdout + done.stderr == shown
         ran += 1
     return ran
