@@ -97,7 +97,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
 }
 _ROUNDS: Final = 15
 _FEWEST_ROUNDS: Final = 5
-_FOR_ROUNDS: Final = 200
+_FOR_ROUNDS: Final = 150
 """Seconds after which no further round begins; a slow machine has fewer rounds, but never less than the fewest."""
 _LONGEST: Final = 900
 """Seconds that a sample or a count may take; waits for programs have limits of their own, which say what for."""
