@@ -8,6 +8,7 @@ owners.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import json
 import sys
@@ -64,7 +65,7 @@ def find_attribute(target: str, module: Any, name: str) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError:
-            problem = f'module {module.__name__} has no "{name}"{_nearest(found, part)}'
+            problem = f'module {module.__name__} has no "{name}"{_in_operator(module, name) or _nearest(found, part)}'
             raise ConfigError(f"{target}: {problem}") from None
     return found
 
@@ -82,6 +83,14 @@ def import_by_name(name: str) -> Any:
         raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{source_location(error)}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{source_location(error)}") from error
+
+
+def _in_operator(package: Any, name: str) -> str:
+    """Return the hint that the module `operator` of a package has a name, as in a project of `ocf new operator`."""
+    path = f"{package.__name__}.operator"
+    is_package = hasattr(package, "__path__") and importlib.util.find_spec(path) is not None
+    is_there = is_package and hasattr(import_by_name(path), name)
+    return f', did you mean "{path}:{name}"?' if is_there else ""
 
 
 def _nearest(module: Any, name: str) -> str:

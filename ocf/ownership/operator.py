@@ -70,7 +70,9 @@ def deletion(owner: Manifest) -> Iterator[CauseStep]:
 def _holder(owner: Manifest, finalizer: str) -> str:
     for entry in values.members(owner, "metadata", "managedFields"):
         if f'v:"{finalizer}"' in values.mapping(entry, "fieldsV1", "f:metadata", "f:finalizers"):
-            return values.one_line(values.text(entry, "manager"))
+            name = values.one_line(values.text(entry, "manager"))
+            operator, *rest = name.split("/")
+            return f"the operator {operator}" if rest[1:] == ["finalizer", values.uid(owner)] else name
     return ""
 
 

@@ -29,7 +29,7 @@ def _steps(page: str) -> Iterator[tuple[list[str], str]]:
 
 
 def run_commands(page: str) -> int:
-    """Run the commands of a page in the current folder, and compare what they print, errors last, with what the page shows.
+    """Run the commands of a page in the current folder, and compare what they print, errors last.
 
     Args:
         page: The text of the page; a file whose name is above it is written, or compared if a command wrote it.

@@ -81,6 +81,15 @@ class TestFunction:
             'shop_operator:componets: module shop_operator has no "componets", did you mean "components"?'
         )
 
+    def test_a_name_of_the_module_operator_is_found_for_its_package(self, tmp_path: Path) -> None:
+        """Projects of `ocf new operator` have theirs there, and other commands take the package."""
+        (tmp_path / "town").mkdir()
+        (tmp_path / "town/__init__.py").write_text("")
+        (tmp_path / "town/operator.py").write_text("def components(): ...\n")
+        assert error_of(lambda: load_components("town:components")) == (
+            'town:components: module town has no "components", did you mean "town.operator:components"?'
+        )
+
     def test_another_object_than_a_function(self) -> None:
         assert error_of(lambda: load_components("shop_operator:SIZE")) == (
             "shop_operator:SIZE is not an operator, got an object of type int; "

@@ -9,6 +9,7 @@ import pytest
 
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import OwnerExplanation, OwnerSnapshot, State, explain_owner
+from ocf.ownership.operator import deletion
 from tests.ownership.situations import CLAIM, FAST, REPLICAS, SHOP, STATEFUL, WEB
 from tests.ownership.world import (
     GROUP,
@@ -495,3 +496,19 @@ def test_the_cause_is_of_now_and_no_consequence(case: Case) -> None:
         rest = rest.partition(part)[2]
     assert found.sentence.startswith(case.parts[0])
     assert found.root.state is case.state
+
+
+@pytest.mark.parametrize(
+    ("manager", "named"),
+    [
+        pytest.param("shops/Shop/finalizer/shop-corner", "the operator shops", id="an operator of ocf"),
+        pytest.param("shops/Shop/finalizer/another", "shops/Shop/finalizer/another", id="for another owner"),
+        pytest.param("kubectl-edit", "kubectl-edit", id="another manager"),
+    ],
+)
+def test_a_finalizer_is_that_of_an_operator(manager: str, named: str) -> None:
+    name = "shops.ocf.dev/cleanup"
+    fields: Manifest = {"f:metadata": {"f:finalizers": {f'v:"{name}"': {}}}}
+    metadata = {"finalizers": [name], "managedFields": [{"manager": manager, "fieldsV1": fields}]}
+    [step] = deletion({**SHOP, "metadata": {**SHOP["metadata"], "uid": "shop-corner", **metadata}})
+    assert step.text == f"the finalizer {name}, which {named} has set, has not been removed"

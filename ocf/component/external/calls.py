@@ -108,7 +108,7 @@ def failure_of(error: Exception, limit: timedelta, now: datetime, call: str = ""
     elif status:
         text = f"HTTP status {status}"
     elif unreachable:
-        text = f"no connection: {type(error).__name__}"
+        text = f"no connection{_place(error)}: {type(error).__name__}"
     else:
         text = f"{call}: {_unknown(error)}" if call else _unknown(error)
     if asked is not None and asked > _LONGEST:
@@ -123,6 +123,12 @@ def _unknown(error: Exception) -> str:
     if isinstance(error, AttributeError) and error.name and error.obj is None:
         return f"None has no attribute {error.name}"
     return failure_text(error)
+
+
+def _place(error: Exception) -> str:
+    """Return to which host and port a client could not connect, if it knows; no path, which may have a token."""
+    host, port = getattr(error, "host", None), getattr(error, "port", None)
+    return f" to {host}:{port}" if isinstance(host, str) and isinstance(port, int) else ""
 
 
 def _is_connection_error(error: Exception) -> bool:

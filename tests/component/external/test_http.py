@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientConnectorError, ClientSession, web
+from aiohttp.client_reqrep import ConnectionKey
 
 from ocf import component
 from ocf.component.external.calls import failure_of
@@ -203,6 +204,13 @@ def _library_error() -> Exception:
     [
         pytest.param(TimeoutError(), "no answer within 10 s", True, None, id="no answer"),
         pytest.param(ConnectionRefusedError(), "no connection: ConnectionRefusedError", True, None, id="refused"),
+        pytest.param(
+            ClientConnectorError(ConnectionKey("db.example", 5432, True, True, None, None, None), OSError("refused")),
+            "no connection to db.example:5432: ClientConnectorError",
+            True,
+            None,
+            id="of aiohttp, which knows to which host",
+        ),
         pytest.param(_response_error(500), "HTTP status 500", True, None, id="an error of the server"),
         pytest.param(_response_error(429), "HTTP status 429", True, None, id="too many"),
         pytest.param(_response_error(400), "HTTP status 400", False, None, id="an error of the resource"),
