@@ -145,12 +145,16 @@ class _Explainer:
         shown = {node.key: node for node in self._nodes(self.owner)}
         for child in self.relations.children(self.owner):
             groups.setdefault(component_of(child, uid), []).append(child)
+        external = self._external()
+        for name in external:
+            groups.setdefault(name, [])
         for name, members in groups.items():
             nodes = tuple(shown[ObjectKey.of(child)] for child in members)
             if not name:
                 yield from nodes
                 continue
             condition = self._condition_of(name, len(groups))
+            nodes = (*nodes, *(self._external_node(one, condition) for one in external.get(name, ())))
             is_ready = condition is None or condition.get("status") == "True"
             states = (one.state for one in nodes if one.state is not State.SUPERSEDED)
             state = max(states, key=_trouble, default=State.READY)
@@ -158,6 +162,25 @@ class _Explainer:
             text = " ".join(self._condition_texts(condition)) if condition is not None else ""
             since = values.time_of(condition or {}, "lastTransitionTime")
             yield TreeNode(values.one_line(f"component {name}"), state, None, since, text, children=nodes)
+
+    def _external(self) -> dict[str, list[str]]:
+        """Return the identities of the external resources that the components have recorded in the owner's status."""
+        found: dict[str, list[str]] = {}
+        records = values.mapping(self.owner, "status", "external").values()
+        for one in (each for each in records if isinstance(each, dict)):
+            component, kind, name, target = (values.text(one, each) for each in ("component", "kind", "name", "target"))
+            if component and kind and name and values.text(one, "key"):
+                found.setdefault(component, []).append(f"external/{kind}/{name}{f'@{target}' if target else ''}")
+        return found
+
+    @staticmethod
+    def _external_node(identity: str, condition: Manifest | None) -> TreeNode:
+        """Return the node of an external resource, whose state is what the condition of its component says of it."""
+        if condition is None or condition.get("status") == "True":
+            return TreeNode(values.one_line(identity), State.UNKNOWN if condition is None else State.READY)
+        said = values.text(condition, "message")
+        state = State.PROGRESSING if re.search(rf"{re.escape(identity)}(?![\w@.-])", said) else State.UNKNOWN
+        return TreeNode(values.one_line(identity), state)
 
     def _condition_of(self, component: str, among: int) -> Manifest | None:
         """Return the condition of a component: the one with its name, or the only one."""

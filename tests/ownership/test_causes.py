@@ -9,6 +9,7 @@ import pytest
 
 from ocf.objects import Manifest, ObjectKey
 from ocf.ownership import OwnerExplanation, OwnerSnapshot, State, explain_owner
+from ocf.ownership.lines import explanation_lines
 from ocf.ownership.operator import deletion
 from tests.ownership.situations import CLAIM, FAST, REPLICAS, SHOP, STATEFUL, WEB
 from tests.ownership.world import (
@@ -512,3 +513,29 @@ def test_a_finalizer_is_that_of_an_operator(manager: str, named: str) -> None:
     metadata = {"finalizers": [name], "managedFields": [{"manager": manager, "fieldsV1": fields}]}
     [step] = deletion({**SHOP, "metadata": {**SHOP["metadata"], "uid": "shop-corner", **metadata}})
     assert step.text == f"the finalizer {name}, which {named} has set, has not been removed"
+
+
+def test_external_resources_are_in_their_component() -> None:
+    """They are objects of no cluster: the owner's status has their records, and a condition what is wrong with one."""
+    records = {
+        "Database/a": {"component": "web", "kind": "Database", "name": "a", "key": "1"},
+        "Database/ab@eu": {"component": "web", "kind": "Database", "name": "ab", "target": "eu", "key": "2"},
+        "Bucket/a": {"component": "files", "kind": "Bucket", "name": "a", "key": "3"},
+        "Bucket/b": "by another writer",
+        "Bucket/c": {"component": "files", "kind": ["Bucket"], "name": "c"},
+    }
+    conditions = [
+        condition("WebReady", reason="Error", message="external/Database/ab@eu: no connection to db:5432: OSError"),
+        condition("FilesReady", "True", "Healthy"),
+    ]
+    owner = {**SHOP, "status": {"conditions": conditions, "external": records}}
+    found = explain_owner(OwnerSnapshot(objects=[owner], now=NOW), ObjectKey.of(owner))
+    shown = {child.name: [(each.name, each.state) for each in child.children] for child in found.root.children}
+    assert shown == {
+        "component web": [
+            ("external/Database/a", State.UNKNOWN),
+            ("external/Database/ab@eu", State.PROGRESSING),
+        ],
+        "component files": [("external/Bucket/a", State.READY)],
+    }
+    assert [*explanation_lines(found, NOW)]
