@@ -164,7 +164,10 @@ class _Explainer:
             yield TreeNode(values.one_line(f"component {name}"), state, None, since, text, children=nodes)
 
     def _external(self) -> dict[str, list[str]]:
-        """Return the identities of the external resources that the components have recorded in the owner's status."""
+        """Return the identities of the external resources that the components have recorded in the owner's status.
+
+        As conditions spell them. The records are those of `ocf.component.external`, which may not be imported here.
+        """
         found: dict[str, list[str]] = {}
         records = values.mapping(self.owner, "status", "external").values()
         for one in (each for each in records if isinstance(each, dict)):
@@ -176,10 +179,11 @@ class _Explainer:
     @staticmethod
     def _external_node(identity: str, condition: Manifest | None) -> TreeNode:
         """Return the node of an external resource, whose state is what the condition of its component says of it."""
-        if condition is None or condition.get("status") == "True":
-            return TreeNode(values.one_line(identity), State.UNKNOWN if condition is None else State.READY)
-        said = values.text(condition, "message")
-        state = State.PROGRESSING if re.search(rf"{re.escape(identity)}(?![\w@.-])", said) else State.UNKNOWN
+        state = State.UNKNOWN
+        if condition is not None and condition.get("status") == "True":
+            state = State.READY
+        elif re.search(rf"{re.escape(identity)}(?![\w@.-])", values.text(condition, "message")):
+            state = State.PROGRESSING
         return TreeNode(values.one_line(identity), state)
 
     def _condition_of(self, component: str, among: int) -> Manifest | None:

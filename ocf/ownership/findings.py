@@ -55,6 +55,7 @@ _COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _GATEWAYS: Final = "gateway.networking.k8s.io"
 # The words of cluster-autoscaler and of Karpenter.
 _NOT_SCALED_UP: Final = re.compile(r"(?:pod didn't trigger scale-up[^:]*:|Failed to schedule pod,) *(.+)")
+_MOST_GROUPS: Final = 3
 _NODE_GROUP: Final = (f"autoscaling.{PREFIX}", "NodeGroup")
 _MOUNT_EVENTS: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox")
 
@@ -185,16 +186,20 @@ def _no_node_added(pod: Manifest, message: str, index: SnapshotIndex) -> str:
     for event in index.events(pod):
         if found := _NOT_SCALED_UP.match(event.message):
             return found[1]
-    if "Insufficient" not in message:
-        return ""
-    for group in index.of_kind(*_NODE_GROUP):
-        name = f"NodeGroup {values.text(group, 'metadata', 'name')}"
-        error, at_most = (values.condition(group, each) or {} for each in ("Error", "AtMaxCapacity"))
-        if error.get("status") == "True":
-            return f"{name}: {values.one_line(values.text(error, 'message'))}"
-        if at_most.get("status") == "True":
-            return f"{name} has its most nodes, {values.count(group, 'spec', 'maxNodes')}"
-    return ""
+    groups = index.of_kind(*_NODE_GROUP) if "Insufficient" in message else []
+    said = [_no_node_in(group) for group in groups]
+    # While one of them may still grow, the others are not why the pod waits.
+    return "; ".join(said[:_MOST_GROUPS]) if all(said) else ""
+
+
+def _no_node_in(group: Manifest) -> str:
+    """Return why a NodeGroup gets no node; empty if nothing keeps it from one."""
+    name = f"NodeGroup {values.text(group, 'metadata', 'name')}"
+    error, at_most = (values.condition(group, each) or {} for each in ("Error", "AtMaxCapacity"))
+    if error.get("status") == "True":
+        return f"{name}: {values.one_line(values.text(error, 'message'))}"
+    is_full = at_most.get("status") == "True"
+    return f"{name} has its most nodes, {values.field(group, 'spec', 'maxNodes')}" if is_full else ""
 
 
 def _mount_event(pod: Manifest, index: SnapshotIndex) -> EventFacts | None:

@@ -8,14 +8,12 @@ from typing import Any, Final
 
 from ocf.objects.timestamps import format_time
 from ocf.ownership import values
-from ocf.ownership.snapshot import UnreadKind
+from ocf.ownership.snapshot import FORBIDDEN, UnreadKind
 from ocf.ownership.tree import OwnerExplanation, State, TreeNode
 
 __all__ = ["by_trouble", "explanation_json", "explanation_lines", "trouble_lines"]
 
 _MOST_UNREAD: Final = 8
-_FORBIDDEN: Final = " is forbidden: "
-"""What messages of the API server about a missing right have in them."""
 
 
 def explanation_lines(found: OwnerExplanation, now: datetime) -> Iterator[tuple[int, str]]:
@@ -39,7 +37,7 @@ def explanation_lines(found: OwnerExplanation, now: datetime) -> Iterator[tuple[
 
 def _role_commands(unread: Sequence[UnreadKind]) -> Iterator[str]:
     """Yield for each namespace the command that prints the role with the missing rights."""
-    forbidden = [each for each in unread if _FORBIDDEN in each.why]
+    forbidden = [each for each in unread if FORBIDDEN in each.why]
     for namespace in dict.fromkeys(each.namespace for each in forbidden):
         kinds = ",".join(dict.fromkeys(each.resource for each in forbidden if each.namespace == namespace))
         role = f"role ocf-explain --namespace={namespace}" if namespace else "clusterrole ocf-explain"

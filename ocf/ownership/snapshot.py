@@ -15,8 +15,10 @@ from ocf.objects.manifest import PREFIX, split_api_version
 from ocf.objects.owner_references import owner_uids
 from ocf.ownership import values
 
-__all__ = ["EventFacts", "OwnerSnapshot", "SnapshotIndex", "UnreadKind", "made_for"]
+__all__ = ["FORBIDDEN", "EventFacts", "OwnerSnapshot", "SnapshotIndex", "UnreadKind", "made_for"]
 
+FORBIDDEN: Final = " is forbidden: "
+"""What messages of the API server about a missing permission have in them."""
 _RECENT: Final = timedelta(hours=1)
 # The name of a component's field manager is <operator>/<kind>/<component>/<uid>, and may go on.
 _UID_AT: Final = 3

@@ -59,11 +59,11 @@ def failed_migration(reason: str, message: str) -> Manifest:
     return {**MIGRATION, "status": {"failed": 5, "conditions": [condition("Failed", "True", reason, message)]}}
 
 
-def node_group(*conditions: Manifest) -> Manifest:
+def node_group(*conditions: Manifest, name: str = "general") -> Manifest:
     metadata = {"namespace": "ops"}
     status = {"conditions": list(conditions)}
     return obj(
-        "autoscaling.ocf.dev/v1alpha1", "NodeGroup", "general", metadata=metadata, spec={"maxNodes": 9}, status=status
+        "autoscaling.ocf.dev/v1alpha1", "NodeGroup", name, metadata=metadata, spec={"maxNodes": 9}, status=status
     )
 
 
@@ -122,6 +122,21 @@ NODES: Final = [
         ("The pod web-x cannot be scheduled", "no node is added: NodeGroup general has its most nodes, 9", *NOT_READY),
         [SHOP, STATEFUL, NO_ROOM, node_group(condition("AtMaxCapacity", "True", "AtMaximumCapacity"))],
         f"{GITHUB}/kubernetes/autoscaler/issues/1607",
+    ),
+    Situation(
+        "one NodeGroup is as large as it may be, and another one grows",
+        (
+            "The pod web-x cannot be scheduled for 12 minutes: 0/9 nodes are available: 9 Insufficient cpu. pre",
+            *NOT_READY,
+        ),
+        [
+            SHOP,
+            STATEFUL,
+            NO_ROOM,
+            node_group(condition("AtMaxCapacity", "True", "AtMaximumCapacity")),
+            node_group(condition("AtMaxCapacity", "False", "BelowMaximumCapacity"), name="large"),
+        ],
+        f"{GITHUB}/kubernetes/autoscaler/issues/5692",
     ),
     Situation(
         "the provider of a NodeGroup has no quota left",

@@ -15,7 +15,8 @@ from ocf.autoscaling.explain.formatting import clock, duration, replica_count
 from ocf.autoscaling.explain.next_syncs import windows
 from ocf.autoscaling.explain.reasons import measured_clause, odd_clause
 from ocf.autoscaling.explain.text import Section, cause_of
-from ocf.cli.explain.surroundings import FORBIDDEN, Rescale, Surroundings, role_command
+from ocf.cli.explain.surroundings import Rescale, Surroundings, role_command
+from ocf.ownership.snapshot import FORBIDDEN
 
 __all__ = ["Answer", "answers", "answers_of", "answers_section", "unread_lines"]
 

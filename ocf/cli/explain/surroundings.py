@@ -20,7 +20,6 @@ from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = [
     "CONTROLLERS",
-    "FORBIDDEN",
     "SCALED_OBJECT",
     "Generation",
     "Rescale",
@@ -33,8 +32,6 @@ __all__ = [
 
 CONTROLLERS: Final = frozenset({"kube-controller-manager", "ocf-hpa-controller"})
 """The field managers of the HPA controllers."""
-FORBIDDEN: Final = " is forbidden: "
-"""What messages of the API server about a missing permission have in them."""
 
 _SCALE: Final = "scale"
 _SIZE: Final = re.compile(r"New size: (\d+); reason: (.*)", re.DOTALL)

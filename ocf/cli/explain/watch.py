@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.autoscaling.algorithm import History, Scale, Settings, Snapshot, Unavailable, decide
 from ocf.autoscaling.algorithm.history import ScaleEvent
 from ocf.autoscaling.explain import KnownHistory
-from ocf.cli.explain.surroundings import FORBIDDEN, role_command
+from ocf.cli.explain.surroundings import role_command
 from ocf.cli.output import echo
 from ocf.concepts import Clock
 from ocf.controllers.hpa.modes import OWN
@@ -23,6 +23,7 @@ from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
+from ocf.ownership.snapshot import FORBIDDEN
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
