@@ -27,7 +27,7 @@ _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _AT_ONCE: Final = 8
 _POLL: Final = 0.2
 _MILLISECOND: Final = 1_000_000
-_SHARES: Final = (0.5, 1.2)
+_SHARES: Final = (0.25, 1.2)
 
 _Start = Callable[[AsyncExitStack], Awaitable[ApiServer]]
 
