@@ -27,7 +27,8 @@ _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _AT_ONCE: Final = 8
 _POLL: Final = 0.2
 _MILLISECOND: Final = 1_000_000
-_SHARES: Final = (0.25, 1.2)
+_ESTABLISHED: Final = 0.25
+_APPLIED: Final = 1.2
 
 _Start = Callable[[AsyncExitStack], Awaitable[ApiServer]]
 
@@ -143,14 +144,14 @@ def _suite(*, kinds: int, objects: int, real: bool) -> Iterator[Suite]:
                 what=f"ms until {kinds} definitions of other projects are established: {where}",
                 value=partial(_part, times, 0),
                 against="defining.real.established" if judged and both else "",
-                share=_SHARES[0] if judged and both else None,
+                share=_ESTABLISHED if judged and both else None,
             ),
             Count(
                 name=f"{name}.applied",
                 what=f"ms of {objects} applies of their samples: {where}",
                 value=partial(_part, times, 1),
                 against="defining.real.applied" if judged and both else "",
-                share=_SHARES[1] if judged and both else None,
+                share=_APPLIED if judged and both else None,
             ),
         ]
     yield rows
