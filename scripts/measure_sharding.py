@@ -2,8 +2,11 @@
 
     python -m scripts.measure_sharding [OWNERS]
 
-In each mode, three processes divide the owners, all of which are edited once; then the second process is killed. The
-results are those of docs/operators/sharding.md. Other work on the machine changes the seconds only.
+First one process has all owners, which is the whole that the others are compared with. Then, in each mode, three
+processes divide the owners, all of which are edited once; at last the second process is killed. Memory is the peak of
+the resident memory of a process, without that of a process that has no owner. The results are those of
+docs/operators/sharding.md. Other work on the machine changes the seconds, and where a process stands still for longer
+than its Lease, owners move.
 """
 
 import asyncio
@@ -13,7 +16,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,11 +32,13 @@ from tests.runtime.operator.conftest import DEFINITION, shop
 ROOT: Final = Path(__file__).parents[1]
 OWNERS: Final = 10_000
 NAMES: Final = ("one", "two", "three")
-MODES: Final = (("uid", True), ("namespace", True), ("uid", False), ("namespace", False))
+MODES: Final = ("uid", "namespace")
+WHOLE: Final = ("whole",)
 _PER_NAMESPACE: Final = 10
 _AT_ONCE: Final = 32
 _MERGE: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="me")
 _CHILDREN: Final = ("ConfigMap", "Service")
+_NOTHING: Final = {"writes": {}, "events": {}, "mib": 0}
 
 
 class Reconcile(NamedTuple):
@@ -47,12 +53,12 @@ class Reconcile(NamedTuple):
 class Fleet:
     """The processes of one mode, and what they have written to their files."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, by: str) -> None:
+    def __init__(self, folder: Path, kubeconfig: Path, by: str, names: Sequence[str] = NAMES) -> None:
         self._folder = folder
         command = [sys.executable, "-m", "tests.runtime.operator.sharded_process", str(kubeconfig)]
         self.processes = {
             name: subprocess.Popen([*command, name, "default", by, str(folder / name)], cwd=ROOT)  # noqa: S603
-            for name in NAMES
+            for name in names
         }
 
     def _lines(self, name: str, start: str) -> list[Any]:
@@ -62,12 +68,12 @@ class Fleet:
 
     def reconciles(self, since: float = 0) -> list[Reconcile]:
         """Return the reconciles that began since a time."""
-        found = (Reconcile(*one) for name in NAMES for one in self._lines(name, "["))
+        found = (Reconcile(*one) for name in self.processes for one in self._lines(name, "["))
         return [one for one in found if one.begin >= since]
 
     def costs(self) -> dict[str, Any]:
         """Return what each process has used so far."""
-        return {name: (self._lines(name, "{") or [{"writes": {}, "events": {}, "mib": 0}])[-1] for name in NAMES}
+        return {name: (self._lines(name, "{") or [_NOTHING])[-1] for name in self.processes}
 
     def end(self) -> None:
         """End the processes."""
@@ -127,9 +133,8 @@ async def held_evenly(cluster: Cluster) -> None:
         await asyncio.sleep(1)
 
 
-async def measure(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> None:
-    """Edit all owners, kill a process, and print what the processes have done."""
-    await held_evenly(cluster)
+async def edited(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> dict[str, list[Reconcile]]:
+    """Edit all owners, print what each process did about it, and return its reconciles."""
     await until(lambda: len({one.uid for one in fleet.reconciles()}) == count, "first reconciles")
     await asyncio.sleep(10)
     keys = [ObjectKey.of(live) for live in (await cluster.list("example.com/v1", "Shop")).items]
@@ -142,9 +147,9 @@ async def measure(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> Non
     await until(lambda: len({one.uid for one in fleet.reconciles(began)}) == count, "reconciles of the edit")
     await asyncio.sleep(10)
     after, reconciles = fleet.costs(), fleet.reconciles(began)
-    for name in NAMES:
+    found = {name: [one for one in reconciles if one.replica == name] for name in fleet.processes}
+    for name, own in found.items():
         written, seen = (_grown(before[name][what], after[name][what]) for what in ("writes", "events"))
-        own = [one for one in reconciles if one.replica == name]
         children = sum(seen.get(kind, 0) for kind in _CHILDREN)
         print(
             f"  {name}: {len({one.uid for one in own})} owners, {len(own)} reconciles, "
@@ -152,15 +157,22 @@ async def measure(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> Non
             f"{children} of children, {after[name]['mib']:.0f} MiB",
             flush=True,
         )
-    theirs = {one.uid for one in reconciles if one.replica == "two"}
+    return found
+
+
+async def measure(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> None:
+    """Edit all owners, kill a process, and print what the others have done then."""
+    await held_evenly(cluster)
+    found = await edited(cluster, fleet, count, motto)
+    theirs = {one.uid for one in found["two"]}
     fleet.processes["two"].kill()
     killed = time.monotonic()
     await until(lambda: theirs <= {one.uid for one in fleet.reconciles(killed)}, "takeover")
     taken: dict[str, float] = defaultdict(lambda: float("inf"))
     for one in fleet.reconciles(killed):
         taken[one.uid] = min(taken[one.uid], one.begin - killed)
-    found = (await cluster.list("v1", "ConfigMap")).items
-    left = count - sum(live.get("data", {}).get("motto") == motto for live in found)
+    live = (await cluster.list("v1", "ConfigMap")).items
+    left = count - sum(one.get("data", {}).get("motto") == motto for one in live)
     ordered = sorted(fleet.reconciles(), key=lambda one: (one.uid, one.begin))
     twice = sum(one.uid == other.uid and other.begin < one.end for one, other in pairwise(ordered))
     times = [taken[uid] for uid in theirs]
@@ -179,17 +191,33 @@ async def main(count: int) -> None:
         with ControlPlane(feature_gates={"ShardedListAndWatch": gate} if gate else None) as plane:
             plane.install_crds(DEFINITION)
             async with await plane.cluster() as cluster:
+                if gate:
+                    with running(plane, "none", WHOLE) as idle:
+                        await until(lambda: bool(idle.costs()["whole"]["mib"]), "the cost of a process")
+                        await asyncio.sleep(10)
+                        print(f"a process without an owner: {idle.costs()['whole']['mib']:.0f} MiB", flush=True)
                 began = time.monotonic()
                 await create(cluster, count)
                 print(f"{count} owners created in {time.monotonic() - began:.0f} s", flush=True)
-                for by in (by for by, one in MODES if one is gate):
-                    with tempfile.TemporaryDirectory() as folder:
-                        print(f"by {by}, the API server {'selects' if gate else 'sends all'}:", flush=True)
-                        fleet = Fleet(Path(folder), plane.kubeconfig, by)
-                        try:
-                            await measure(cluster, fleet, count, f"{by}-{gate}")
-                        finally:
-                            fleet.end()
+                # Whoever comes first creates the children of all owners, which the modes should not differ by.
+                print("one process has all:", flush=True)
+                with running(plane, "none", WHOLE) as whole:
+                    await edited(cluster, whole, count, f"whole-{gate}")
+                for by in MODES:
+                    print(f"by {by}, the API server {'selects' if gate else 'sends all'}:", flush=True)
+                    with running(plane, by) as fleet:
+                        await measure(cluster, fleet, count, f"{by}-{gate}")
+
+
+@contextmanager
+def running(plane: ControlPlane, by: str, names: Sequence[str] = NAMES) -> Iterator[Fleet]:
+    """Run the processes of a mode until the block ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = Fleet(Path(folder), plane.kubeconfig, by, names)
+        try:
+            yield fleet
+        finally:
+            fleet.end()
 
 
 if __name__ == "__main__":
