@@ -45,28 +45,31 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command, and what it prints."""
+    """A command, and what it prints; None where the page does not say it."""
 
     command: str
-    output: str
-    stays: bool
+    output: str | None
+    stays: bool = False
 
 
 Step: TypeAlias = Write | Run
 
 
-def steps(page: str, *, every: bool = True) -> Iterator[Step]:
+def steps(page: str, *, every: bool = True, unshown: bool = False) -> Iterator[Step]:
     """Read the page as what is to be done, in order.
 
     Args:
         page: Its text.
         every: Whether each block has to be one; otherwise blocks without a name are only read.
+        unshown: Whether commands are run as well of which the page does not say what they print, those of blocks `sh`.
     """
     for block in BLOCK.finditer(page):
         said, body = block["said"], block["body"]
         named = NAMED.search(said)
         if block["language"] == "console":
             yield from _commands(body, stays="second terminal" in said)
+        elif block["language"] == "sh" and unshown:
+            yield from (Run(command, None) for command in body.replace("\\\n", " ").splitlines())
         else:
             assert named or not every, f"the page does not say what to do with the block after {said!r}"
             if named is None:
@@ -129,10 +132,11 @@ class Reader:
                 check=False,
             )
             seen.append(done.stdout + done.stderr)
-            if is_as_shown(step.output, seen[-1]):
+            if is_as_shown(step.output, seen[-1]) if step.output is not None else done.returncode == 0:
                 self._remember(state)
                 return
-        pytest.fail(f"$ {step.command}\nwas to print\n{step.output}\nand printed\n{seen[-1]}", pytrace=False)
+        said = "succeed" if step.output is None else f"print\n{step.output}"
+        pytest.fail(f"$ {step.command}\nwas to {said}\nand printed\n{seen[-1]}", pytrace=False)
 
     def _remember(self, state: Path) -> None:
         folder, _, variables = state.read_text(encoding="utf-8").partition("\n")
@@ -152,8 +156,9 @@ class Reader:
         )
         self.terminals.append(process)
         assert process.stdout is not None
-        output = "".join(process.stdout.readline() for _ in step.output.splitlines())
-        assert is_as_shown(step.output, output), output
+        shown = step.output or ""
+        output = "".join(process.stdout.readline() for _ in shown.splitlines())
+        assert is_as_shown(shown, output), output
 
     def leave(self) -> list[int]:
         """Press Ctrl-C in every other terminal; return how each ended."""

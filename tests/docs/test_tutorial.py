@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from pathlib import Path
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from tests.docs.reader import Reader, Run, is_as_shown, steps
+from tests.docs.reader import ROOT, Reader, Run, Step, Write, environment_of, is_as_shown, steps
 from tests.once import TYPES, locked
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
+DOCS: Final = ROOT / "docs"
+
+
+FOLLOWED: Final = {
+    "start/tutorial.md": ("# ", "\n## Read on\n"),
+    "start/new.md": ("# ", "\n## What is in it\n"),
+    "operators/troubleshooting.md": ("\n## The example\n", "\n## The operator writes again and again\n"),
+}
+"""The pages that are followed to the letter, each from one text to another."""
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "start", "end"),
-    [
-        pytest.param("start/tutorial.md", "# ", "\n## Read on\n", id="tutorial"),
-        pytest.param("start/new.md", "# ", "\n## What is in it\n", id="new operator"),
-        pytest.param(
-            "operators/troubleshooting.md",
-            "\n## The example\n",
-            "\n## The operator writes again and again\n",
-            id="troubleshooting",
-        ),
-    ],
-)
-def test_the_page_can_be_followed(reader: Reader, name: str, start: str, end: str) -> None:
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_page_can_be_followed(reader: Reader, name: str) -> None:
     if name == "start/new.md":
         del reader.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]  # its tests are asynchronous
         reader.environment["MYPY_CACHE_DIR"] = str(TYPES)
     if name == "start/tutorial.md":
         reader.folder = reader.folder.parent  # it makes the folder beside the clone itself
+    start, end = FOLLOWED[name]
     page = (DOCS / name).read_text(encoding="utf-8")
     for step in steps(page[page.index(start) : page.index(end)]):
         with locked(TYPES) if isinstance(step, Run) and step.command == "make check" else nullcontext():
@@ -41,32 +39,88 @@ def test_the_page_can_be_followed(reader: Reader, name: str, start: str, end: st
     assert set(reader.leave()) == {0}
 
 
-# As docs/start/install.md has it: into an environment of the reader's, never into that of the tests.
-INSTALL: Final = (
-    Run("python3 -m venv .venv && . .venv/bin/activate", "", stays=False),
-    Run("pip install --quiet ../ocf", "", stays=False),
-)
+GUIDES: Final = {
+    "autoscaling/explain-hpa.md": "",
+    "autoscaling/simulate.md": "",
+    "autoscaling/tune.md": "",
+    "autoscaling/validate.md": "",
+    "nodes/nodegroup-controller.md": "",
+    "operators/deletion.md": "shop",
+    "operators/explain.md": "shop",
+    "operators/manifests.md": "samples",
+    "operators/pause.md": "shop",
+    "testing/serve.md": "server",
+}
+"""The guides whose sessions are followed, each with what its reader has before."""
+
+OTHERWISE: Final = {
+    "README.md": "tests/docs/test_readme.py follows it",
+    "docs/autoscaling/hpa-controller.md": "tests/docs/test_hpa_controller_page.py follows it",
+    "docs/autoscaling/scenario.md": "records for two hours; the same commands are in tests/cli/record",
+    "docs/operators/sharding.md": "shows replicas in pods, one of them killed; see tests/cli/explain/test_lease.py",
+}
+"""The pages with sessions that are not followed here, and why."""
+
+KUBECONFIG: Final = Run("export KUBECONFIG=$PWD/kubeconfig", "")
+SERVED: Final = "serving on http://...; Ctrl-C stops it\n"
+
+
+def prepared(what: str) -> Iterator[Step]:
+    """Yield what a reader does before a guide."""
+    if what == "server":
+        yield Run("ocf serve --kubeconfig kubeconfig", SERVED, stays=True)
+        yield KUBECONFIG
+    page = (DOCS / "operators/explain.md").read_text(encoding="utf-8")
+    module, owner, *_ = (step for step in steps(page, every=False) if isinstance(step, Write))
+    assert (module.name, owner.name) == ("shop_operator.py", "owner.yaml")
+    if what == "samples":
+        yield Run("mkdir samples", "")
+        yield replace(module, name="shop.py")
+        yield replace(owner, name="samples/owner.yaml")
+    if what == "shop":
+        yield from (module, owner, Write("shop.yaml", NAMESPACE, adding=False))
+        command = "ocf dev shop_operator --apply shop.yaml --apply owner.yaml --kubeconfig kubeconfig"
+        yield Run(command, SERVED, stays=True)
+        yield KUBECONFIG
+        yield Run("kubectl config set-context --current --namespace shop", None)
+        yield Run("kubectl get deployments --no-headers", "corner 0/3 0 0 1s")
+
+
+NAMESPACE: Final = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Install ocf as docs/start/install.md says, into an environment of the reader's; return its variables."""
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / "empty").mkdir()
+    (folder / "ocf").symlink_to(ROOT)
+    reader = Reader(folder / "empty", environment_of(folder))
+    reader.do(Run("python3 -m venv .venv && . .venv/bin/activate", ""))
+    reader.do(Run("pip install --quiet ../ocf", ""))
+    return {name: reader.environment[name] for name in ("PATH", "VIRTUAL_ENV")}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name",
-    [
-        "autoscaling/explain-hpa.md",
-        "autoscaling/simulate.md",
-        "autoscaling/tune.md",
-        "autoscaling/validate.md",
-        "nodes/nodegroup-controller.md",
-    ],
-)
-def test_the_sessions_of_a_guide_print_what_it_shows(reader: Reader, name: str) -> None:
+@pytest.mark.parametrize("name", GUIDES)
+def test_the_sessions_of_a_guide_print_what_it_shows(reader: Reader, installed: Mapping[str, str], name: str) -> None:
     """Its files are all that its commands need; other blocks are parts of files, and settings to choose from."""
-    for install in INSTALL:
-        reader.do(install)
-    done = list(steps((DOCS / name).read_text(encoding="utf-8"), every=False))
-    assert any(isinstance(step, Run) for step in done)
-    for step in done:
+    reader.environment |= installed
+    page = steps((DOCS / name).read_text(encoding="utf-8"), every=False, unshown=name == "operators/explain.md")
+    session = list(page)
+    assert any(isinstance(step, Run) and step.output for step in session)
+    for step in (*prepared(GUIDES[name]), *session):
         reader.do(step)
+
+
+def test_each_page_with_a_session_is_followed() -> None:
+    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
+    found = {str(page.relative_to(ROOT)) for page in pages if "\n```console\n" in page.read_text(encoding="utf-8")}
+    assert found == {f"docs/{name}" for name in (*FOLLOWED, *GUIDES)} | OTHERWISE.keys()
 
 
 @pytest.mark.parametrize(
