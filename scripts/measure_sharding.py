@@ -3,14 +3,15 @@
     python -m scripts.measure_sharding [OWNERS]
 
 First one process has all owners, which is the whole that the others are compared with. Then, in each mode, three
-processes divide the owners, all of which are edited once; at last the second process is killed. Memory is the peak of
-the resident memory of a process, without that of a process that has no owner. The results are those of
-docs/operators/sharding.md. Other work on the machine changes the seconds, and where a process stands still for longer
+processes divide the owners, all of which are edited once; at last the second process is killed. Memory is what is
+resident after the first reconciles, most of it modules: so it is compared with that of a process in a cluster which has
+only a third of the owners. The results are those of docs/operators/sharding.md. Other work on the machine changes the seconds, and where a process stands still for longer
 than its Lease, owners move.
 """
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,8 @@ _PER_NAMESPACE: Final = 10
 _AT_ONCE: Final = 32
 _MERGE: Final = PatchOptions(patch_type=PatchType.MERGE, field_manager="me")
 _CHILDREN: Final = ("ConfigMap", "Service")
-_NOTHING: Final = {"writes": {}, "events": {}, "mib": 0}
+_RESIDENT: Final = re.compile(r"^VmRSS:\s+(\d+) kB", re.MULTILINE)
+_NOTHING: Final[dict[str, Any]] = {"writes": {}, "events": {}}
 
 
 class Reconcile(NamedTuple):
@@ -74,6 +76,11 @@ class Fleet:
     def costs(self) -> dict[str, Any]:
         """Return what each process has used so far."""
         return {name: (self._lines(name, "{") or [_NOTHING])[-1] for name in self.processes}
+
+    def resident(self) -> dict[str, int]:
+        """Return the resident memory of each process in MiB."""
+        found = {name: Path(f"/proc/{one.pid}/status").read_text() for name, one in self.processes.items()}
+        return {name: int(_RESIDENT.findall(text)[0]) // 1024 for name, text in found.items()}
 
     def end(self) -> None:
         """End the processes."""
@@ -135,8 +142,7 @@ async def held_evenly(cluster: Cluster) -> None:
 
 async def edited(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> dict[str, list[Reconcile]]:
     """Edit all owners, print what each process did about it, and return its reconciles."""
-    await until(lambda: len({one.uid for one in fleet.reconciles()}) == count, "first reconciles")
-    await asyncio.sleep(10)
+    resident = await rested(fleet, count)
     keys = [ObjectKey.of(live) for live in (await cluster.list("example.com/v1", "Shop")).items]
 
     def edit(key: ObjectKey, text: str) -> Callable[[], Awaitable[object]]:
@@ -154,10 +160,17 @@ async def edited(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> dict
         print(
             f"  {name}: {len({one.uid for one in own})} owners, {len(own)} reconciles, "
             f"{sum(written.values()) - written.get('Lease', 0)} writes, {seen.get('Shop', 0)} events of owners, "
-            f"{children} of children, {after[name]['mib']:.0f} MiB",
+            f"{children} of children, {resident[name]} MiB",
             flush=True,
         )
     return found
+
+
+async def rested(fleet: Fleet, count: int) -> dict[str, int]:
+    """Wait until the owners have been reconciled first; return the resident memory of each process in MiB."""
+    await until(lambda: len({one.uid for one in fleet.reconciles()}) == count, "first reconciles")
+    await asyncio.sleep(10)
+    return fleet.resident()
 
 
 async def measure(cluster: Cluster, fleet: Fleet, count: int, motto: str) -> None:
@@ -187,19 +200,25 @@ def _grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 async def main(count: int) -> None:
     """Run each mode."""
+    with ControlPlane() as plane:
+        plane.install_crds(DEFINITION)
+        async with await plane.cluster() as cluster:
+            await create(cluster, count // 3)
+            with running(plane, "none", WHOLE) as first:
+                await rested(first, count // 3)
+            with running(plane, "none", WHOLE) as third:
+                resident = await rested(third, count // 3)
+            print(f"a process that is alone with {count // 3} owners: {resident['whole']} MiB", flush=True)
     for gate in (True, False):
         with ControlPlane(feature_gates={"ShardedListAndWatch": gate} if gate else None) as plane:
             plane.install_crds(DEFINITION)
             async with await plane.cluster() as cluster:
-                if gate:
-                    with running(plane, "none", WHOLE) as idle:
-                        await until(lambda: bool(idle.costs()["whole"]["mib"]), "the cost of a process")
-                        await asyncio.sleep(10)
-                        print(f"a process without an owner: {idle.costs()['whole']['mib']:.0f} MiB", flush=True)
                 began = time.monotonic()
                 await create(cluster, count)
                 print(f"{count} owners created in {time.monotonic() - began:.0f} s", flush=True)
-                # Whoever comes first creates the children of all owners, which the modes should not differ by.
+                # Who comes first creates the children of all owners, which none of the others does.
+                with running(plane, "none", WHOLE) as first:
+                    await rested(first, count)
                 print("one process has all:", flush=True)
                 with running(plane, "none", WHOLE) as whole:
                     await edited(cluster, whole, count, f"whole-{gate}")
