@@ -5,8 +5,8 @@
 First one process has all owners, which is the whole that the others are compared with. Then, in each mode, three
 processes divide the owners, all of which are edited once; at last the second process is killed. Memory is what is
 resident after the first reconciles, most of it modules: so it is compared with that of a process in a cluster which has
-only a third of the owners. The results are those of docs/operators/sharding.md. Other work on the machine changes the seconds, and where a process stands still for longer
-than its Lease, owners move.
+only a third of the owners. The results are those of docs/operators/sharding.md. Other work on the machine changes the
+seconds, and where a process stands still for longer than its Lease, owners move.
 """
 
 import asyncio
