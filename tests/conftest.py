@@ -13,10 +13,9 @@ still found, at the latest when the session ends.
 import asyncio
 import gc
 import json
-import os
 import signal
 from collections.abc import Generator, Iterator, Sequence
-from itertools import groupby
+from itertools import takewhile
 from typing import Final
 
 import pytest
@@ -24,7 +23,7 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from ocf.testing.envtest import ControlPlane
-from tests.long_tests import LongTests, function, in_shares, listed
+from tests.long_tests import LongTests, function, listed
 from tests.requirements import LEFT_OUT, LONG, Case, Sampled, required, sample, summary
 
 pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
@@ -101,7 +100,7 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave long tests out unless they are required, and let each process of pytest-xdist begin with a part of them.
+    """Leave long tests out unless they are required, and run them first.
 
     One that begins last would be waited for while the other processes have nothing to do.
     """
@@ -109,13 +108,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if function(item.nodeid) in known:
             item.add_marker(LONG)
-    long = [item for item in items if item.get_closest_marker(LONG)]
+    items.sort(key=lambda item: item.get_closest_marker(LONG) is None)
     if not required(LONG):
-        for item in long:
+        for item in takewhile(lambda item: item.get_closest_marker(LONG), items):
             item.add_marker(pytest.mark.skip(f"{LONG}: takes many times as long as others"))
-    short = [item for item in items if not item.get_closest_marker(LONG)]
-    files = (list(tests) for _, tests in groupby(long, key=lambda item: item.path))
-    items[:] = in_shares(files, short, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,16 +6,13 @@ together take so many seconds of CPU time, with those of the programs that they 
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import pytest
 
-__all__ = ["LIST", "LongTests", "function", "in_shares", "listed"]
-
-T = TypeVar("T")
+__all__ = ["LIST", "LongTests", "function", "listed"]
 
 LIST: Final = Path(__file__).with_suffix(".txt")
 
@@ -23,28 +20,6 @@ LIST: Final = Path(__file__).with_suffix(".txt")
 def listed() -> frozenset[str]:
     """Return the functions of the list, as `tests/cli/test_dev.py::test_it_runs`."""
     return frozenset(LIST.read_text(encoding="utf-8").split())
-
-
-def in_shares(files: Iterable[Sequence[T]], others: Sequence[T], processes: int) -> list[T]:
-    """Return tests in an order in which each process begins with a share of the long ones.
-
-    pytest-xdist gives each process a part of the tests, as they follow each other. A process that has done its own
-    takes some from the end of those of another.
-
-    Args:
-        files: The long tests, by their files, which are kept together.
-        others: The tests that follow them.
-        processes: The number of processes.
-    """
-    shares: list[list[T]] = [[] for _ in range(processes)]
-    for number, tests in enumerate(files):
-        shares[number % processes] += tests
-    total, rest = len(others) + sum(map(len, shares)), iter(others)
-    ordered: list[T] = []
-    for left, share in zip(range(processes, 0, -1), shares, strict=True):
-        size = (total - len(ordered)) // left
-        ordered += [*share, *islice(rest, max(0, size - len(share)))]
-    return [*ordered, *rest]
 
 
 def function(node: str) -> str:
