@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.reader import ROOT, Reader, environment_of
+from tests.docs.reader import Reader, reader_in
 
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
     """Give a reader with an empty folder beside a clone."""
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "ocf").symlink_to(ROOT)
-    reader = Reader(tmp_path / "empty", environment_of(tmp_path))
+    reader = reader_in(tmp_path)
     yield reader
     reader.leave()

@@ -24,7 +24,7 @@ import pytest
 from ocf.testing.envtest.binaries import find_programs
 from tests.requirements import leave_out
 
-__all__ = ["ROOT", "Reader", "environment_of", "is_as_shown", "steps"]
+__all__ = ["ROOT", "Reader", "environment_of", "is_as_shown", "reader_in", "steps"]
 
 ROOT: Final = Path(__file__).parents[2]
 BLOCK: Final = re.compile(r"^(?P<said>[^\n]*)\n+```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -181,6 +181,13 @@ def _kubectl() -> str:
     if found is None:
         leave_out("envtest", "kubectl is not installed: `make envtest` installs it")
     return str(Path(found).parent)
+
+
+def reader_in(folder: Path) -> Reader:
+    """Return a reader with an empty folder beside a clone."""
+    (folder / "empty").mkdir()
+    (folder / "ocf").symlink_to(ROOT)
+    return Reader(folder / "empty", environment_of(folder))
 
 
 def environment_of(folder: Path) -> dict[str, str]:
